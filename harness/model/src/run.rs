@@ -1,0 +1,72 @@
+//! The record of a run, `run.json`: what a later `check` needs beside the histories.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+use crate::settings::Settings;
+use crate::text_enum::text_enum;
+use crate::verdict::{TrialVerdict, Verdict};
+
+/// Version of `run.json`: major, minor. The refuse rules are those of a history.
+pub const RUN_VERSION: (u32, u32) = (1, 0);
+
+text_enum! {
+    /// What a trial is for.
+    pub enum TrialRole {
+        /// The first fault-free trial.
+        Baseline = "baseline",
+        /// The second one: what differs between the two is volatile.
+        BaselineAgain = "baseline-again",
+        /// A plan with faults.
+        Faulted = "faulted",
+    }
+}
+
+/// One trial of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrialRecord {
+    /// Folder of the trial within the run directory; its `history.jsonl` is the truth.
+    pub folder: String,
+    /// What it is for.
+    pub role: TrialRole,
+    /// What was to be done.
+    pub plan: Plan,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// The judgement; `None` while it runs, or when the run was interrupted before.
+    pub verdict: Option<TrialVerdict>,
+    /// The command that replays just this trial.
+    pub replay: String,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}
+
+/// One run: a directory with this record and a folder per trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecord {
+    /// Always `killpoint-run`.
+    pub format: String,
+    /// Major and minor.
+    pub version: (u32, u32),
+    /// The program's version.
+    pub killpoint: String,
+    /// Milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// How the run was asked for: the words after `killpoint`.
+    pub command_line: Vec<String>,
+    /// Everything that was configured; secrets are not in it.
+    pub settings: Settings,
+    /// In order of the plan.
+    pub trials: Vec<TrialRecord>,
+    /// Boundaries that were asked for and that no baseline reached, and hits that were left out.
+    pub warnings: Vec<String>,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+    /// The verdict; worst wins.
+    pub verdict: Verdict,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}

@@ -1,0 +1,264 @@
+//! What the user configured, read and resolved. Paths are absolute; templates are not filled in yet.
+//!
+//! Templates in `argv` and `env`: `{state}` (the trial's state directory), `{provider.DIALECT}` (base
+//! address, such as `http://127.0.0.1:40123`), `{actions}` (how many actions), `{actions.file}` (a JSON
+//! Lines file of them), `{worker}` (1, 2, …), `{generation}`, and, in the ledger's command, `{copy}`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::hit::HitName;
+use crate::ledger::{ExecutionState, RowState};
+use crate::plan::{ActionSpec, Rule};
+use crate::profile::IdempotencyProfile;
+use crate::text_enum::text_enum;
+
+text_enum! {
+    /// What the worker claims.
+    pub enum Promise {
+        /// At most one effect per action and destination; each action ends delivered, explicitly failed or
+        /// explicitly unknown.
+        ExactlyOnce = "exactly-once",
+        /// Never two; a loss must be visible in the ledger.
+        AtMostOnce = "at-most-once",
+        /// Each action delivered, all its attempts under one key; a second effect at a provider that does
+        /// not dedupe is reported, not a violation.
+        AtLeastOnceKeyed = "at-least-once-keyed",
+    }
+}
+
+text_enum! {
+    /// How the worker lives.
+    pub enum Lifecycle {
+        /// It does what is to be done and exits 0.
+        Drains = "drains",
+        /// It runs until it is stopped.
+        RunsForever = "runs-forever",
+        /// A scheduler starts it again and again; some exit codes mean "again".
+        OneShot = "one-shot",
+        /// It forks away and the first process exits.
+        Daemonises = "daemonises",
+    }
+}
+
+text_enum! {
+    /// How a trial is known to be at rest.
+    pub enum SettleBy {
+        /// The worker's exit.
+        Exit = "exit",
+        /// No event for a time.
+        Quiet = "quiet",
+        /// A ledger query that gives 0, or rows that are all terminal where no query is given.
+        Query = "query",
+    }
+}
+
+/// A command: words and environment.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CommandSettings {
+    /// Words with templates.
+    pub argv: Vec<String>,
+    /// Variables to add, with templates.
+    pub env: BTreeMap<String, String>,
+    /// Working directory; the configuration's folder.
+    pub cwd: PathBuf,
+}
+
+/// The program under test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkerSettings {
+    /// How it is started.
+    pub command: CommandSettings,
+    /// How it lives.
+    pub lifecycle: Lifecycle,
+    /// Exit codes of a one-shot that mean "start me again".
+    pub again_codes: Vec<i32>,
+    /// Restarts that are allowed beside those after our own kills.
+    pub restarts_max: u32,
+    /// Delay before a restart after the worker's own exit, in milliseconds.
+    pub restart_delay_ms: u64,
+    /// Processes that its tree may have at once.
+    pub processes_max: u32,
+    /// Bytes of each output stream kept per generation.
+    pub output_bytes_max: u64,
+}
+
+/// When a trial is at rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SettleSettings {
+    /// The way.
+    pub by: SettleBy,
+    /// For `quiet`: how long nothing may happen, in milliseconds.
+    pub quiet_ms: u64,
+    /// For `query`: a query whose first value is 0 at rest.
+    pub query: Option<String>,
+    /// After this long a trial has not settled, in milliseconds.
+    pub deadline_ms: u64,
+}
+
+/// The fake provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderSettings {
+    /// The wire contract.
+    pub dialect: String,
+    /// What it does with keys.
+    pub idempotency: IdempotencyProfile,
+    /// JSON pointers to the recipient, first match wins.
+    pub recipient: Vec<String>,
+    /// JSON pointers to what a human reads, first match wins.
+    pub text: Vec<String>,
+    /// JSON pointer, or `header:NAME`, to the logical action id.
+    pub action: Option<String>,
+    /// Rules in force in every trial.
+    pub rules: Vec<Rule>,
+    /// A hang is ended (FIN) after this long, in milliseconds.
+    pub hang_ms: u64,
+}
+
+/// One named query whose value's changes are a boundary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerQuery {
+    /// The point's name.
+    pub name: String,
+    /// SQL that gives one value.
+    pub query: String,
+}
+
+/// Where the worker's own record is and what its rows mean.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerSettings {
+    /// A name from the ledger slice: `sqlite`, `command`.
+    pub kind: String,
+    /// For `sqlite`: the database file, with templates.
+    pub path: Option<String>,
+    /// For `sqlite`: a query that gives canonical columns, named as the fields of a ledger row.
+    pub query: Option<String>,
+    /// For `command`: run on a copy of the state directory; prints JSON lines of canonical rows.
+    pub command: Option<CommandSettings>,
+    /// The worker's own state words to canonical states.
+    pub states: BTreeMap<String, RowState>,
+    /// The worker's own execution words to canonical ones.
+    pub executions: BTreeMap<String, ExecutionState>,
+    /// What it means that a row is gone, for stores that delete finished work.
+    pub absent: Option<RowState>,
+    /// Queries that are boundaries.
+    pub boundaries: Vec<LedgerQuery>,
+    /// Pause between samples while the worker runs free, in milliseconds.
+    pub sample_ms: u64,
+}
+
+/// The state that a trial starts from.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateSettings {
+    /// A directory to copy; an empty one where absent.
+    pub from: Option<PathBuf>,
+    /// A provider snapshot (JSON Lines of provider events) to start from.
+    pub provider: Option<PathBuf>,
+    /// Commands that make the state ready, in order.
+    pub prepare: Vec<CommandSettings>,
+    /// The command that commits the actions.
+    pub enqueue: Option<CommandSettings>,
+    /// A line of its output after which the enqueuer is killed rather than waited for.
+    pub enqueue_kill_after: Option<String>,
+}
+
+/// Which trials a sweep makes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SweepSettings {
+    /// Boundaries to kill at; all that the baseline reached where empty.
+    pub boundaries: Vec<HitName>,
+    /// Provider plans to try without a kill, by name.
+    pub plans: Vec<String>,
+    /// Hits per series that are tried at most; the rest is reported as left out.
+    pub hits_per_series_max: u32,
+}
+
+/// Bounds of the checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CheckSettings {
+    /// Attempts per action and destination that are still bounded.
+    pub attempts_max: u32,
+}
+
+/// Everything about one worker under test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Settings {
+    /// What the worker claims.
+    pub promise: Promise,
+    /// The program.
+    pub worker: WorkerSettings,
+    /// How its state comes to be.
+    pub state: StateSettings,
+    /// Default actions of a trial.
+    pub actions: Vec<ActionSpec>,
+    /// When a trial is at rest.
+    pub settle: SettleSettings,
+    /// The fake provider.
+    pub provider: ProviderSettings,
+    /// The worker's record; `None`: the baseline is the only oracle.
+    pub ledger: Option<LedgerSettings>,
+    /// Canonical names to the hits that they mean here.
+    pub bindings: BTreeMap<String, HitName>,
+    /// Which trials a sweep makes.
+    pub sweep: SweepSettings,
+    /// Bounds of the checks.
+    pub checks: CheckSettings,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            promise: Promise::ExactlyOnce,
+            worker: WorkerSettings {
+                command: CommandSettings::default(),
+                lifecycle: Lifecycle::Drains,
+                again_codes: Vec::new(),
+                restarts_max: 5,
+                restart_delay_ms: 50,
+                processes_max: 256,
+                output_bytes_max: 1 << 20,
+            },
+            state: StateSettings::default(),
+            actions: Vec::new(),
+            settle: SettleSettings { by: SettleBy::Exit, quiet_ms: 1500, query: None, deadline_ms: 30_000 },
+            provider: ProviderSettings::default(),
+            ledger: None,
+            bindings: BTreeMap::new(),
+            sweep: SweepSettings { boundaries: Vec::new(), plans: default_plans(), hits_per_series_max: 10 },
+            checks: CheckSettings { attempts_max: 10 },
+        }
+    }
+}
+
+impl Default for ProviderSettings {
+    fn default() -> Self {
+        let pointers = |names: &[&str]| names.iter().map(|name| format!("/{name}")).collect();
+        Self {
+            dialect: "rest".into(),
+            idempotency: IdempotencyProfile::default(),
+            recipient: pointers(&["to", "recipient", "destination", "channel", "email", "user", "customer"]),
+            text: pointers(&["text", "body", "message", "content", "subject", "description"]),
+            action: None,
+            rules: Vec::new(),
+            hang_ms: 2000,
+        }
+    }
+}
+
+/// The plans that a sweep tries without a kill, unless told otherwise: both sides of each lost reply.
+pub fn default_plans() -> Vec<String> {
+    [
+        "drop-after-accept",
+        "drop-before-accept",
+        "timeout-after-accept",
+        "timeout-before-accept",
+        "error-after-accept",
+        "error-before-accept",
+        "cut-body-after-accept",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
