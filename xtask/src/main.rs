@@ -1,2 +1,52 @@
-//! Being built.
-fn main() {}
+//! Project tasks, one module each: `cargo xtask test`, `cargo xtask style`, `cargo xtask generate [--check]`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a developer's terminal")]
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+
+mod generate;
+mod style;
+mod test;
+
+const USAGE: &str = "\
+usage: cargo xtask TASK
+
+  test [-- FILTER…]    everything that must be green; with a filter, only the tests that match it
+  style                who imports whom, lengths, registration, links, forbidden text, the code map
+  generate [--check]   write the generated pages below docs/, or fail where one is out of date";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<()> {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test"] => test::everything(&root()?),
+        ["test", "--", filter @ ..] => test::matching(&root()?, filter),
+        ["style"] => style::run(&root()?),
+        ["generate"] => generate::write(&root()?),
+        ["generate", "--check"] => generate::check(&root()?),
+        ["help" | "--help" | "-h"] => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        _ => bail!("no such task: `{}`\n{USAGE}", words.join(" ")),
+    }
+}
+
+/// The repository's root. Cargo names this package's folder to whatever it runs.
+fn root() -> Result<PathBuf> {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
+    let root = Path::new(&package).parent().context("xtask lies in the repository's root")?;
+    Ok(root.to_path_buf())
+}
