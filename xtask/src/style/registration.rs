@@ -1,5 +1,4 @@
-//! Every file in a folder of extensions is in the folder's slice. A file that is in no slice is never run,
-//! and nothing else would say so.
+//! Every extension is in its slice. One that is in no slice is never run, and nothing else would say so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +8,28 @@ use syn::{Expr, ExprPath, File, Item, UseTree};
 use super::Problem;
 use super::repository::Repository;
 
-/// A folder of extensions, one Rust file each.
+/// One extension point.
 struct Extensions {
-    folder: &'static str,
-    /// The slice in its `mod.rs`.
+    /// The file that holds the slice; the extensions are files beside it.
+    registry: &'static str,
     slice: &'static str,
+    which: Which,
+}
+
+/// Which files beside the registry are extensions.
+enum Which {
+    Every,
+    /// Those that implement this trait; others are what they share.
+    Implementing(&'static str),
 }
 
 const EXTENSIONS: &[Extensions] = &[
-    Extensions { folder: "harness/engine/src/faults", slice: "FAULTS" },
-    Extensions { folder: "harness/engine/src/boundaries", slice: "BOUNDARIES" },
-    Extensions { folder: "harness/engine/src/ledgers", slice: "LEDGERS" },
-    Extensions { folder: "harness/checks/src/invariants", slice: "INVARIANTS" },
-    Extensions { folder: "fake-provider/src/dialects", slice: "DIALECTS" },
-    Extensions { folder: "reports/src/formats", slice: "FORMATS" },
+    Extensions { registry: "harness/engine/src/faults/mod.rs", slice: "FAULTS", which: Which::Every },
+    Extensions { registry: "harness/engine/src/boundaries/mod.rs", slice: "BOUNDARIES", which: Which::Every },
+    Extensions { registry: "harness/engine/src/ledgers/mod.rs", slice: "LEDGERS", which: Which::Every },
+    Extensions { registry: "harness/checks/src/invariants/mod.rs", slice: "INVARIANTS", which: Which::Every },
+    Extensions { registry: "fake-provider/src/dialects/mod.rs", slice: "DIALECTS", which: Which::Every },
+    Extensions { registry: "reports/src/lib.rs", slice: "FORMATS", which: Which::Implementing("Format") },
 ];
 
 /// Where the scenarios are that the program is built with, and the sources that include them.
@@ -32,33 +39,50 @@ const LIBRARY_SOURCES: &str = "scenarios/src/";
 pub(super) fn check(repository: &Repository) -> Vec<Problem> {
     let mut problems = Vec::new();
     for extensions in EXTENSIONS {
-        check_folder(repository, extensions, &mut problems);
+        check_extensions(repository, extensions, &mut problems);
     }
     check_library(repository, &mut problems);
     problems
 }
 
-fn check_folder(repository: &Repository, extensions: &Extensions, problems: &mut Vec<Problem>) {
-    let Extensions { folder, slice } = extensions;
-    let registry = format!("{folder}/mod.rs");
-    let syntax = repository.texts.get(&registry).and_then(|text| syn::parse_file(text).ok());
+fn check_extensions(repository: &Repository, extensions: &Extensions, problems: &mut Vec<Problem>) {
+    let Extensions { registry, slice, which } = extensions;
+    let syntax = repository.texts.get(*registry).and_then(|text| syn::parse_file(text).ok());
     let Some(registered) = syntax.and_then(|syntax| modules_in_slice(&syntax, slice)) else {
         let what = format!("holds no slice `{slice}`: add it, or correct EXTENSIONS in {}", file!());
-        problems.push(Problem::in_file(&registry, what));
+        problems.push(Problem::in_file(registry, what));
         return;
     };
-    let prefix = format!("{folder}/");
-    for (path, _) in repository.rust_files().filter(|(path, _)| *path != registry) {
-        let Some(module) = path.strip_prefix(&prefix).and_then(|file| file.strip_suffix(".rs")) else {
-            continue;
+    let folder = registry.rsplit_once('/').map_or("", |(folder, _)| folder);
+    for (path, text) in repository.rust_files().filter(|(path, _)| path != registry) {
+        let Some(below) = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) else { continue };
+        let (module, is_part) = match below.split_once('/') {
+            Some((module, _)) => (module, true),
+            None => (below.trim_end_matches(".rs"), false),
         };
-        // A large extension may be a folder of its own; then its parts are its own matter.
-        if !module.contains('/') && !registered.contains(module) {
+        let is_extension = match which {
+            // A large extension may have a folder of its own; then its parts are its own matter.
+            Which::Every => !is_part,
+            Which::Implementing(name) => implements(text, name),
+        };
+        if is_extension && !registered.contains(module) {
             let what =
                 format!("is not in the slice: add a line to `{slice}` in {registry}, or move it elsewhere");
             problems.push(Problem::in_file(path, what));
         }
     }
+}
+
+/// Whether a file implements a trait outside its tests.
+fn implements(text: &str, name: &str) -> bool {
+    let Ok(syntax) = syn::parse_file(text) else { return false };
+    syntax.items.iter().any(|item| match item {
+        Item::Impl(item) => item
+            .trait_
+            .as_ref()
+            .is_some_and(|(_, path, _)| path.segments.last().is_some_and(|segment| segment.ident == name)),
+        _ => false,
+    })
 }
 
 fn check_library(repository: &Repository, problems: &mut Vec<Problem>) {
@@ -154,7 +178,8 @@ mod tests {
             ("faults/stop/parts.rs", ""),
         ]);
         let mut problems = Vec::new();
-        check_folder(&repository, &Extensions { folder: "faults", slice: "FAULTS" }, &mut problems);
+        let extensions = Extensions { registry: "faults/mod.rs", slice: "FAULTS", which: Which::Every };
+        check_extensions(&repository, &extensions, &mut problems);
         problems.iter().map(ToString::to_string).collect()
     }
 
@@ -184,6 +209,26 @@ mod tests {
         let found = problems("mod kill; static OTHERS: &[&dyn Fault] = &[&kill::Kill];");
         assert_eq!(found.len(), 1);
         assert!(found[0].starts_with("faults/mod.rs: holds no slice `FAULTS`"), "{}", found[0]);
+    }
+
+    #[test]
+    fn files_beside_extensions_that_implement_nothing_are_fine() {
+        let repository = Repository::of(&[
+            ("r/lib.rs", "mod html; mod json; mod view; static FORMATS: &[&dyn Format] = &[&html::Html];"),
+            ("r/html.rs", ""),
+            ("r/html/page.rs", "impl crate::Format for Html {}"),
+            ("r/json.rs", "impl Format for Json {}"),
+            ("r/view.rs", "impl Clone for View {}"),
+        ]);
+        let which = Which::Implementing("Format");
+        let mut problems = Vec::new();
+        check_extensions(
+            &repository,
+            &Extensions { registry: "r/lib.rs", slice: "FORMATS", which },
+            &mut problems,
+        );
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].path, "r/json.rs");
     }
 
     #[test]
