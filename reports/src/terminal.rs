@@ -1,0 +1,148 @@
+//! The `terminal` format: what a person reads after a run.
+
+mod block;
+mod closing;
+mod page;
+mod table;
+
+use std::io::{self, Write};
+
+use killpoint_model::{Entry, ExitCode, Verdict};
+
+use self::page::{Page, Tone, span};
+use crate::{Format, Options, Tally, View};
+
+/// Most event numbers behind one sentence.
+const EVENTS_MAX: usize = 12;
+
+/// The format.
+#[derive(Debug)]
+pub(crate) struct Terminal;
+
+static ENTRY: Entry = Entry {
+    name: "terminal",
+    summary: "the result for a person at a terminal",
+    explanation: "The verdict first, then one line per boundary and provider plan, then a block for each \
+                  trial that does not hold: findings, counters, actions, a timeline by generation in which \
+                  `*` marks the evidence, and the command that replays it. Then what was not shown, and \
+                  what the exit code means. Nothing is said by colour alone, and control characters in \
+                  the worker's texts are shown as text.",
+    example: "killpoint run --report terminal=report.txt",
+};
+
+impl Format for Terminal {
+    fn entry(&self) -> &'static Entry {
+        &ENTRY
+    }
+
+    fn write(&self, view: &View, options: &Options, out: &mut dyn Write) -> io::Result<()> {
+        let mut page = Page::new(out, options.width, options.color);
+        header(&mut page, view)?;
+        table::write(&mut page, &view.rows)?;
+        block::write_all(&mut page, &view.details)?;
+        closing::write(&mut page, view, options.run_dir.as_deref())
+    }
+}
+
+fn header(page: &mut Page, view: &View) -> io::Result<()> {
+    let facts = format!(
+        " · {} in {} · promise {} · killpoint {}",
+        counted(view.tally.trials, "trial"),
+        duration(view.duration_ms),
+        view.promise,
+        view.killpoint
+    );
+    page.text(
+        0,
+        &[span(tone_of(Some(view.verdict)), mark_and_word(Some(view.verdict))), span(Tone::Plain, facts)],
+    )?;
+    page.text(2, &[span(Tone::Dim, format!("killpoint {}", view.command_line.join(" ")))])
+}
+
+fn summary(page: &mut Page, view: &View) -> io::Result<()> {
+    let exit: ExitCode = view.exit_code();
+    let result = format!(
+        "{}: {} · exit code {}: {}",
+        mark_and_word(Some(view.verdict)),
+        shares(view.tally),
+        exit.code(),
+        exit.meaning()
+    );
+    page.text(0, &[span(tone_of(Some(view.verdict)), result)])
+}
+
+/// `2 violated, 1 holds of 3 trials`.
+fn shares(tally: Tally) -> String {
+    let parts: Vec<String> = tally.parts().iter().map(|(trials, word)| format!("{trials} {word}")).collect();
+    if parts.is_empty() {
+        return "no trials".to_owned();
+    }
+    format!("{} of {}", parts.join(", "), counted(tally.trials, "trial"))
+}
+
+/// The symbol and the word of a verdict; `None` is a trial that was not judged.
+const fn mark_and_word(verdict: Option<Verdict>) -> &'static str {
+    match verdict {
+        Some(Verdict::Holds) => "✓ holds",
+        Some(Verdict::Vacuous) => "○ vacuous",
+        Some(Verdict::Inconclusive) => "? inconclusive",
+        Some(Verdict::Violated) => "✗ violated",
+        None => "– not judged",
+    }
+}
+
+const fn tone_of(verdict: Option<Verdict>) -> Tone {
+    match verdict {
+        Some(Verdict::Holds) => Tone::Good,
+        Some(Verdict::Violated) => Tone::Bad,
+        Some(Verdict::Vacuous | Verdict::Inconclusive) | None => Tone::Doubt,
+    }
+}
+
+/// Says how many of a list are not shown.
+fn more(page: &mut Page, indent: usize, all: usize, shown_max: usize) -> io::Result<()> {
+    match all.saturating_sub(shown_max) {
+        0 => Ok(()),
+        more => page.text(indent, &[span(Tone::Dim, format!("… {more} more"))]),
+    }
+}
+
+/// `event 8`, `events 8, 15`, `events 1, 2, … 30 more`.
+fn events_text(events: &[u64]) -> String {
+    let named: Vec<String> = events.iter().take(EVENTS_MAX).map(u64::to_string).collect();
+    let more = match events.len().saturating_sub(EVENTS_MAX) {
+        0 => String::new(),
+        more => format!(", … {more} more"),
+    };
+    match named.as_slice() {
+        [] => "no event".to_owned(),
+        [one] => format!("event {one}"),
+        _ => format!("events {}{more}", named.join(", ")),
+    }
+}
+
+/// `1 trial`, `2 trials`.
+fn counted(number: u32, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// `210ms`, `2.31s`, `4m07s`.
+fn duration(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms}ms"),
+        1000..60_000 => format!("{}.{:02}s", ms / 1000, ms % 1000 / 10),
+        _ => format!("{}m{:02}s", ms / 60_000, ms / 1000 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_numbers_read_well() {
+        let texts = [0, 999, 1000, 2319, 59_999, 60_000, 247_000].map(duration);
+        assert_eq!(texts, ["0ms", "999ms", "1.00s", "2.31s", "59.99s", "1m00s", "4m07s"]);
+        assert_eq!([0, 1, 2].map(|n| counted(n, "trial")), ["0 trials", "1 trial", "2 trials"]);
+    }
+}

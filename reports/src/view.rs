@@ -1,0 +1,130 @@
+//! The computed view over a run: everything that a report shows, and nothing that it would have to work
+//! out itself. Computed once from the record and the histories; every format works on it.
+
+mod detail;
+mod ledger_changes;
+mod narrate;
+mod narrate_provider;
+mod rows;
+mod surroundings;
+mod timeline;
+
+use std::collections::BTreeMap;
+
+use killpoint_model::run::TrialRole;
+use killpoint_model::settings::Promise;
+use killpoint_model::{ExitCode, History, RunRecord, Verdict};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub(crate) use detail::is_bad;
+pub use detail::{Detail, EvidencePiece, Judged, TrialNote};
+pub use rows::{Repetition, Row, Tally};
+pub use surroundings::{Boundary, ContainmentUse, NotShown, Precision};
+pub use timeline::{Generation, Step, StepKind, Timeline};
+
+/// What no run shows, whatever its verdict.
+const NOT_CLAIMED: &[&str] = &[
+    "power loss and torn disk writes: a kill keeps what the operating system has cached",
+    "the real provider: the fake one speaks its contract, and is never kinder than it",
+];
+
+/// Everything that a report shows about a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct View {
+    /// The verdict; worst wins. Never better than the worst trial, and at best `inconclusive` where a
+    /// trial was not judged.
+    pub verdict: Verdict,
+    /// Whether the run was interrupted.
+    pub interrupted: bool,
+    /// The program's version.
+    pub killpoint: String,
+    /// How the run was asked for: the words after `killpoint`.
+    pub command_line: Vec<String>,
+    /// Milliseconds since the Unix epoch.
+    pub started_at_ms: u64,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+    /// What the worker claims.
+    pub promise: Promise,
+    /// Trials per verdict.
+    pub tally: Tally,
+    /// One per boundary and provider plan, in order of the plan; repetitions are folded.
+    pub rows: Vec<Row>,
+    /// One per trial that does not hold: violated first, then inconclusive, vacuous and not judged.
+    pub details: Vec<Detail>,
+    /// What the trials that hold have to report though it is no violation under the promise.
+    pub notes: Vec<TrialNote>,
+    /// The boundaries that the trials reached, those of the fault-free trials first.
+    pub boundaries: Vec<Boundary>,
+    /// Invariants that had nothing to look at, with the reason.
+    pub not_shown: Vec<NotShown>,
+    /// How the workers were held together.
+    pub containments: Vec<ContainmentUse>,
+    /// Warnings of the run, and what this report could not read.
+    pub warnings: Vec<String>,
+    /// What no run shows, whatever its verdict.
+    pub not_claimed: Vec<String>,
+}
+
+impl View {
+    /// Computes the view. `histories` are by trial folder; a missing one is a warning, not an error.
+    pub fn new(record: &RunRecord, histories: &BTreeMap<String, History>) -> Self {
+        let rows = rows::fold(&record.trials);
+        let tally = rows.iter().fold(Tally::default(), |sum, row| sum.plus(row.tally));
+        let judged = record.trials.iter().filter_map(|trial| trial.verdict.as_ref().map(|v| v.verdict));
+        let unjudged = (tally.not_judged > 0).then_some(Verdict::Inconclusive);
+        Self {
+            verdict: Verdict::worst(judged.chain(unjudged).chain([record.verdict])),
+            interrupted: record.interrupted,
+            killpoint: record.killpoint.clone(),
+            command_line: record.command_line.clone(),
+            started_at_ms: record.started_at_ms,
+            duration_ms: record.duration_ms,
+            promise: record.settings.promise,
+            tally,
+            rows,
+            details: detail::all(&record.trials, histories),
+            notes: detail::notes(&record.trials),
+            boundaries: surroundings::boundaries(&record.trials, histories),
+            not_shown: surroundings::not_shown(&record.trials),
+            containments: surroundings::containments(&record.trials, histories),
+            warnings: warnings(record, histories),
+            not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
+        }
+    }
+
+    /// What the process that made the run tells its caller. A fault-free baseline that does not hold is
+    /// a failed set-up: nothing can be compared with it.
+    pub fn exit_code(&self) -> ExitCode {
+        let baseline_fails = self.rows.iter().any(|row| {
+            row.role != TrialRole::Faulted && row.verdict.is_some_and(|verdict| verdict != Verdict::Holds)
+        });
+        if self.interrupted {
+            ExitCode::Interrupted
+        } else if baseline_fails {
+            ExitCode::SetupFailed
+        } else {
+            self.verdict.into()
+        }
+    }
+}
+
+fn warnings(record: &RunRecord, histories: &BTreeMap<String, History>) -> Vec<String> {
+    let mut warnings = record.warnings.clone();
+    for trial in &record.trials {
+        match histories.get(&trial.folder) {
+            None if trial.verdict.is_some() => {
+                warnings.push(format!(
+                    "no history of trial `{}`: its boundaries and timeline are not shown",
+                    trial.folder
+                ));
+            }
+            Some(history) if history.truncated => {
+                warnings.push(format!("the history of trial `{}` ends before the trial does", trial.folder));
+            }
+            _ => {}
+        }
+    }
+    warnings
+}

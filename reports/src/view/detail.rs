@@ -1,0 +1,207 @@
+//! Everything about one trial that does not hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use killpoint_model::provider::Counters;
+use killpoint_model::run::TrialRole;
+use killpoint_model::verdict::{ActionOutcome, ActionVerdict};
+use killpoint_model::{Finding, History, InvariantStatus, TrialRecord, TrialVerdict, Verdict};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::rows::{boundary_text, provider_plan_text};
+use super::timeline::{self, Timeline};
+
+/// What an invariant that does not hold has to say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Judged {
+    /// The invariant's name.
+    pub invariant: String,
+    /// `violated` or `inconclusive`.
+    pub status: InvariantStatus,
+    /// How many things it looked at.
+    pub looked_at: u32,
+    /// Violations or doubts, each with the numbers of the events that show it.
+    pub findings: Vec<Finding>,
+}
+
+/// One piece of the evidence without which a trial is vacuous.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EvidencePiece {
+    /// What it is about.
+    pub name: String,
+    /// Whether it is there; absent where the plan has no such part.
+    pub present: Option<bool>,
+}
+
+/// One trial that does not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Detail {
+    /// Folder of the trial within the run directory.
+    pub folder: String,
+    /// The plan's name.
+    pub plan: String,
+    /// What the trial is for.
+    pub role: TrialRole,
+    /// The scenario that the plan comes from, where it comes from one.
+    pub scenario: Option<String>,
+    /// Which repetition, from 1.
+    pub repetition: u32,
+    /// What is done where.
+    pub boundary: String,
+    /// The provider plan's name.
+    pub provider_plan: String,
+    /// The verdict; absent where it was not judged.
+    pub verdict: Option<Verdict>,
+    /// The invariants that do not hold.
+    pub judged: Vec<Judged>,
+    /// Things that are reported but are no violation under the promise.
+    pub notes: Vec<Finding>,
+    /// The evidence, piece by piece.
+    pub evidence: Vec<EvidencePiece>,
+    /// What is missing, in words, each with what to do.
+    pub missing: Vec<String>,
+    /// The provider's three numbers.
+    pub counters: Counters,
+    /// One per action and destination.
+    pub actions: Vec<ActionOutcome>,
+    /// What happened, shortened; absent where the history is not there.
+    pub timeline: Option<Timeline>,
+    /// The command that replays just this trial.
+    pub replay: String,
+    /// Wall time in milliseconds.
+    pub duration_ms: u64,
+}
+
+impl Detail {
+    fn new(trial: &TrialRecord, history: Option<&History>) -> Self {
+        let judgement = trial.verdict.as_ref();
+        let outcomes = judgement.map_or(&[][..], |judgement| &judgement.outcomes);
+        let judged: Vec<Judged> = outcomes
+            .iter()
+            .filter(|outcome| {
+                matches!(outcome.status, InvariantStatus::Violated | InvariantStatus::Inconclusive)
+            })
+            .map(|outcome| Judged {
+                invariant: outcome.invariant.clone(),
+                status: outcome.status,
+                looked_at: outcome.looked_at,
+                findings: outcome.findings.clone(),
+            })
+            .collect();
+        let evidence = judgement.map(|judgement| judgement.evidence.fields().map(piece).to_vec());
+        Self {
+            folder: trial.folder.clone(),
+            plan: trial.plan.name.clone(),
+            role: trial.role,
+            scenario: trial.plan.scenario.clone(),
+            repetition: trial.repetition,
+            boundary: boundary_text(trial),
+            provider_plan: provider_plan_text(&trial.plan),
+            verdict: judgement.map(|judgement| judgement.verdict),
+            notes: outcomes.iter().flat_map(|outcome| outcome.notes.clone()).collect(),
+            evidence: evidence.unwrap_or_default(),
+            missing: judgement.map(|judgement| judgement.evidence.missing.clone()).unwrap_or_default(),
+            counters: counters(judgement, history),
+            actions: judgement.map(|judgement| judgement.actions.clone()).unwrap_or_default(),
+            timeline: history.map(|history| {
+                let marked = Marked::new(&judged, judgement.map_or(&[], |judgement| &judgement.actions));
+                timeline::tell(history, &trial.plan, &marked)
+            }),
+            judged,
+            replay: trial.replay.clone(),
+            duration_ms: trial.duration_ms,
+        }
+    }
+}
+
+fn piece((name, present): (&'static str, Option<bool>)) -> EvidencePiece {
+    EvidencePiece { name: name.to_owned(), present }
+}
+
+fn counters(judgement: Option<&TrialVerdict>, history: Option<&History>) -> Counters {
+    judgement
+        .map(|judgement| judgement.counters)
+        .or_else(|| history.map(History::counters))
+        .unwrap_or_default()
+}
+
+/// What the findings and the bad actions point at.
+#[derive(Debug, Default)]
+pub(super) struct Marked {
+    /// Sequence numbers of events.
+    pub(super) events: BTreeSet<u64>,
+    /// Actions and recipients.
+    pub(super) subjects: BTreeSet<String>,
+}
+
+impl Marked {
+    fn new(judged: &[Judged], actions: &[ActionOutcome]) -> Self {
+        let mut marked = Self::default();
+        for finding in judged.iter().flat_map(|judged| &judged.findings) {
+            marked.events.extend(&finding.events);
+            marked.subjects.insert(finding.subject.clone());
+        }
+        for outcome in actions.iter().filter(|outcome| is_bad(outcome.verdict)) {
+            marked.events.extend(&outcome.events);
+            marked.subjects.insert(outcome.action.clone());
+        }
+        marked
+    }
+}
+
+/// Whether an action did not come out right.
+pub(crate) const fn is_bad(verdict: ActionVerdict) -> bool {
+    match verdict {
+        ActionVerdict::DeliveredOnce | ActionVerdict::ExplicitUnknown | ActionVerdict::ExplicitFailure => {
+            false
+        }
+        ActionVerdict::Duplicate
+        | ActionVerdict::Lost
+        | ActionVerdict::FalseSuccess
+        | ActionVerdict::FalseFailure
+        | ActionVerdict::Stuck
+        | ActionVerdict::Undetermined => true,
+    }
+}
+
+/// Something that a trial which holds has to report: no violation under the promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TrialNote {
+    /// Folder of the trial within the run directory.
+    pub folder: String,
+    /// What is done where.
+    pub boundary: String,
+    /// The provider plan's name.
+    pub provider_plan: String,
+    /// What is reported.
+    pub note: Finding,
+}
+
+/// The notes of the trials that hold; those of the others are in their details.
+pub(super) fn notes(trials: &[TrialRecord]) -> Vec<TrialNote> {
+    let holding = trials.iter().filter_map(|trial| {
+        trial.verdict.as_ref().filter(|judgement| judgement.verdict == Verdict::Holds).map(|j| (trial, j))
+    });
+    holding
+        .flat_map(|(trial, judgement)| {
+            judgement.outcomes.iter().flat_map(|outcome| &outcome.notes).map(|note| TrialNote {
+                folder: trial.folder.clone(),
+                boundary: boundary_text(trial),
+                provider_plan: provider_plan_text(&trial.plan),
+                note: note.clone(),
+            })
+        })
+        .collect()
+}
+
+/// One per trial that does not hold, worst first; in order of the plan among equals.
+pub(super) fn all(trials: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<Detail> {
+    let mut details: Vec<Detail> = trials
+        .iter()
+        .filter(|trial| trial.verdict.as_ref().is_none_or(|judgement| judgement.verdict != Verdict::Holds))
+        .map(|trial| Detail::new(trial, histories.get(&trial.folder)))
+        .collect();
+    details.sort_by_key(|detail| std::cmp::Reverse(detail.verdict));
+    details
+}
