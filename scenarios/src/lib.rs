@@ -1,1 +1,40 @@
-//! Being built.
+//! Text in, data out: `killpoint.toml` to [`Settings`], scenario files to plans, a baseline to the
+//! trials of a sweep. No I/O: the caller reads the files.
+//!
+//! Reading goes in two passes. *Syntax* parses TOML with the place of each value; *resolve* walks the
+//! values, checks names against the catalog and sections against each other. Each pass notes all of its
+//! problems, not only the first. Nothing goes through derived deserialisers: these stop at the first
+//! problem and put Rust types into their messages.
+//!
+//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`sweep()`], [`bind()`]. The formats are
+//! described in this folder's `README.md`.
+
+mod actions;
+mod bare;
+mod bind;
+mod boundary;
+mod code;
+mod config;
+mod duration;
+mod item;
+mod library;
+mod log;
+mod presets;
+mod rule;
+mod scenario;
+mod sweep;
+mod table;
+mod template;
+
+pub use bare::bare_settings;
+pub use bind::bind;
+pub use code::Code;
+pub use config::load_config;
+pub use library::{LIBRARY, LibraryScenario};
+pub use log::Loaded;
+pub use presets::{PRESETS, Preset};
+pub use scenario::{Scenario, load_scenario};
+pub use sweep::{SweepPlan, sweep};
+
+#[cfg(doc)]
+use killpoint_model::Settings;

@@ -23,8 +23,10 @@ text_enum! {
     }
 }
 
-/// The points of the `provider` source, in the order in which a request passes them.
-pub const PROVIDER_POINTS: &[&str] = &["connected", "received", "committed", "replying", "replied", "lookup"];
+/// The points of the `provider` source, in the order in which a request passes them. `dropped` comes in
+/// place of `replied` where the exchange ended without a whole reply.
+pub const PROVIDER_POINTS: &[&str] =
+    &["connected", "received", "committed", "replying", "replied", "dropped", "lookup"];
 
 /// The articles' canonical names, which a scenario uses without a source, with the hit that each means
 /// where the configuration binds nothing and the worker makes no mark of that name.
@@ -76,12 +78,9 @@ impl HitName {
 
     /// The name without its ordinal: `source:point[selector]`.
     pub fn series(&self) -> String {
-        let mut text = self.source.map(|source| format!("{source}:")).unwrap_or_default();
-        text.push_str(&self.point);
-        if let Some(selector) = &self.selector {
-            text.push_str(&format!("[{selector}]"));
-        }
-        text
+        let source = self.source.map(|source| format!("{source}:")).unwrap_or_default();
+        let selector = self.selector.as_ref().map(|selector| format!("[{selector}]")).unwrap_or_default();
+        format!("{source}{}{selector}", self.point)
     }
 }
 

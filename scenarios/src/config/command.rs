@@ -1,0 +1,60 @@
+//! Commands and variables.
+
+use std::collections::BTreeMap;
+
+use killpoint_model::settings::CommandSettings;
+
+use super::Context;
+use crate::code::Code;
+use crate::item::Item;
+use crate::log::Log;
+use crate::template::{self, Place};
+
+/// Reads the words of a command. `base` gives the variables and the working directory.
+pub(super) fn read(
+    item: &Item,
+    base: &CommandSettings,
+    place: Place,
+    context: Context,
+    log: &mut Log,
+) -> Option<CommandSettings> {
+    let words = item.texts(log)?;
+    if words.first().is_none_or(|word| word.value.trim().is_empty()) {
+        // Words that are no texts were noted already, and leave the list short.
+        if item.elements().is_some_and(|elements| elements.len() == words.len()) {
+            let help = "write the program and its arguments: `[\"python3\", \"worker.py\"]`";
+            log.error(Code::EmptyValue, item.span, format!("`{}` names no program", item.path), help);
+        }
+        return None;
+    }
+    for word in &words {
+        template::check(word.value, word.span, place, context.dialect, log);
+    }
+    Some(CommandSettings { argv: words.iter().map(|word| word.value.to_owned()).collect(), ..base.clone() })
+}
+
+/// Reads variables.
+pub(super) fn read_env(item: &Item, context: Context, log: &mut Log) -> BTreeMap<String, String> {
+    let Some(table) = item.table(log) else { return BTreeMap::new() };
+    let mut env = BTreeMap::new();
+    for (name, span, item) in table.entries() {
+        if !is_variable(name) {
+            let help = "write letters, digits and `_`, and no digit first";
+            log.error(Code::BadEnvironment, span, format!("`{name}` is no name of a variable"), help);
+        } else if name.starts_with("KILLPOINT_") {
+            let message = format!("`{name}` is set by the harness");
+            log.error(Code::BadEnvironment, span, message, "leave it out, or choose another name");
+        }
+        if let Some(text) = item.any_text(log) {
+            template::check(text.value, text.span, Place::Command, context.dialect, log);
+            env.insert(name.to_owned(), text.value.to_owned());
+        }
+    }
+    env
+}
+
+fn is_variable(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

@@ -1,0 +1,81 @@
+//! `killpoint.toml` to [`Settings`].
+
+mod checks;
+mod command;
+mod ledger;
+mod provider;
+mod settle;
+mod state;
+mod sweep;
+mod worker;
+
+use std::path::{Path, PathBuf};
+
+use killpoint_model::{Catalog, Settings};
+
+use crate::actions;
+use crate::item::set;
+use crate::log::{Loaded, Log};
+use crate::table::Table;
+
+/// What the sections need to know of their surroundings.
+#[derive(Debug, Clone, Copy)]
+struct Context<'a> {
+    /// The folder of the file, absolute.
+    folder: &'a Path,
+    /// The dialect that the provider speaks.
+    dialect: &'a str,
+    /// What killpoint knows by name.
+    catalog: &'a Catalog,
+}
+
+impl Context<'_> {
+    /// A path of the file made absolute, without asking the file system.
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.join(path).components().collect()
+    }
+}
+
+/// Reads a configuration. `file` is its name for diagnostics; `folder` is where it lies, absolute; the
+/// paths in it are relative to that.
+pub fn load_config(text: &str, file: &str, folder: &Path, catalog: &Catalog) -> Loaded<Settings> {
+    let mut log = Log::new(file);
+    let (document, errors) = toml::de::DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        log.syntax(&errors);
+        return log.finish(None);
+    }
+    let settings = resolve(Table::root(document.get_ref()), folder, catalog, &mut log);
+    log.finish(Some(settings))
+}
+
+fn resolve(mut root: Table, folder: &Path, catalog: &Catalog, log: &mut Log) -> Settings {
+    let mut settings = Settings::default();
+    set(&mut settings.promise, root.item("promise").and_then(|item| item.word("promise", log)));
+    settings.actions = actions::read(&mut root, log);
+    if let Some(table) = root.table("provider", log) {
+        settings.provider = provider::read(table, catalog, log);
+    }
+    let dialect = settings.provider.dialect.clone();
+    let context = Context { folder, dialect: &dialect, catalog };
+    worker::read(&mut root, &mut settings.worker, context, log);
+    if let Some(table) = root.table("state", log) {
+        settings.state = state::read(table, &settings, context, log);
+    }
+    if let Some(table) = root.table("ledger", log) {
+        settings.ledger = Some(ledger::read(table, &settings.worker.command, context, log));
+    }
+    settings.settle = settle::read(&mut root, &settings, log);
+    let points = settings.ledger.as_ref().map(ledger::points);
+    if let Some(table) = root.table("boundaries", log) {
+        settings.bindings = sweep::read_bindings(&table, points.as_deref(), log);
+    }
+    if let Some(table) = root.table("sweep", log) {
+        sweep::read(table, &mut settings.sweep, points.as_deref(), log);
+    }
+    if let Some(table) = root.table("checks", log) {
+        checks::read(table, &mut settings.checks, log);
+    }
+    root.close(log);
+    settings
+}

@@ -1,0 +1,123 @@
+//! Scenario files: a plan with a name and a reason. A counterexample is one of these too.
+
+use std::collections::BTreeSet;
+
+use killpoint_model::{Catalog, Fault, FaultAt, Plan};
+
+use crate::actions;
+use crate::boundary;
+use crate::code::Code;
+use crate::log::{Loaded, Log};
+use crate::rule;
+use crate::table::Table;
+
+/// A scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scenario {
+    /// Kebab-case name; that of its file.
+    pub name: String,
+    /// One line, no full stop.
+    pub summary: String,
+    /// What is staged, and what passes.
+    pub explanation: String,
+    /// Where it comes from: an article's list, a kind of fault, a counterexample's run.
+    pub source: String,
+    /// What is done in its one trial; canonical names are not bound yet.
+    pub plan: Plan,
+}
+
+/// Reads a scenario. `file` is its name for diagnostics.
+pub fn load_scenario(text: &str, file: &str, catalog: &Catalog) -> Loaded<Scenario> {
+    let mut log = Log::new(file);
+    let (document, errors) = toml::de::DeTable::parse_recoverable(text);
+    if !errors.is_empty() {
+        log.syntax(&errors);
+        return log.finish(None);
+    }
+    let scenario = resolve(Table::root(document.get_ref()), catalog, &mut log);
+    log.finish(scenario)
+}
+
+fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario> {
+    let name = read_name(&mut root, log);
+    let summary = root.required("summary", "say in one line what is staged", log);
+    let summary = summary.and_then(|item| item.text(log)).map(|text| text.value.to_owned());
+    let mut optional = |key, log: &mut Log| {
+        let text = root.item(key).and_then(|item| item.text(log));
+        text.map(|text| text.value.trim().to_owned()).unwrap_or_default()
+    };
+    let explanation = optional("explanation", log);
+    let source = optional("source", log);
+    let actions = actions::read(&mut root, log);
+    let dialects: Vec<&str> = catalog.dialects.iter().map(|entry| entry.name).collect();
+    let provider = root.table("provider", log);
+    let rules = provider.map_or_else(Vec::new, |mut table| {
+        let rules = table.tables("rule", log);
+        table.close(log);
+        rules
+    });
+    let faults = root.tables("fault", log);
+    if rules.is_empty() && faults.is_empty() {
+        let help = "add a `[[fault]]` or a `[[provider.rule]]`: without one it is the fault-free trial";
+        log.error(Code::NothingInjected, root.span, "the scenario injects nothing", help);
+    }
+    let rules = rule::read_all(rules, "rule", &dialects, log);
+    let faults = read_faults(faults, catalog, log);
+    root.close(log);
+    let name = name?;
+    let plan = Plan {
+        name: name.clone(),
+        scenario: Some(name.clone()),
+        provider_plan: rule::plans_name(&rules),
+        rules,
+        faults,
+        actions,
+    };
+    Some(Scenario { name, summary: summary?, explanation, source, plan })
+}
+
+fn read_name(root: &mut Table, log: &mut Log) -> Option<String> {
+    let item = root.required("name", "give it the name of its file, such as `name = \"lost-reply\"`", log)?;
+    let name = item.text(log)?;
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if !name.value.split('-').all(|word| !word.is_empty() && word.chars().all(allowed)) {
+        let message = format!("`{}` can't be the name of a scenario", name.value);
+        log.error(
+            Code::BadText,
+            name.span,
+            message,
+            "write small letters, digits and single dashes between them",
+        );
+        return None;
+    }
+    Some(name.value.to_owned())
+}
+
+fn read_faults(tables: Vec<Table>, catalog: &Catalog, log: &mut Log) -> Vec<FaultAt> {
+    let known: Vec<&str> = catalog.faults.iter().map(|entry| entry.name).collect();
+    let mut seen = BTreeSet::new();
+    let mut faults = Vec::new();
+    for mut table in tables {
+        let span = table.span;
+        let at = table.required("at", "write the moment, such as `at = \"provider:committed#1\"`", log);
+        let name = table.required("do", "write what is done, such as `do = \"kill\"`", log);
+        let with = table.item("with").and_then(|item| item.table(log));
+        table.close(log);
+        let at = at.and_then(|item| boundary::read(&item, log));
+        let name = name.and_then(|item| item.name("fault", &known, log));
+        let with = with.iter().flat_map(Table::entries);
+        let with = with.filter_map(|(key, _, item)| Some((key.to_owned(), item.json(log)?))).collect();
+        let (Some(at), Some(name)) = (at, name) else { continue };
+        if !seen.insert((at.clone(), name.clone())) {
+            let message = format!("`{name}` at `{at}` is there twice");
+            log.error(
+                Code::Duplicate,
+                span,
+                message,
+                "a hit comes once; choose a later ordinal, such as `#2`",
+            );
+        }
+        faults.push(FaultAt { at, fault: Fault { name, with } });
+    }
+    faults
+}
