@@ -94,14 +94,18 @@ impl View {
         }
     }
 
-    /// What the process that made the run tells its caller. A fault-free baseline that does not hold is
-    /// a failed set-up: nothing can be compared with it.
+    /// What the process that made the run tells its caller. A violation is one, with or without a fault;
+    /// a fault-free baseline that does not hold otherwise is a failed set-up: nothing can be compared
+    /// with it.
     pub fn exit_code(&self) -> ExitCode {
         let baseline_fails = self.rows.iter().any(|row| {
             row.role != TrialRole::Faulted && row.verdict.is_some_and(|verdict| verdict != Verdict::Holds)
         });
         if self.interrupted {
             ExitCode::Interrupted
+        } else if self.verdict == Verdict::Violated {
+            // A violation without any fault is a violation all the more.
+            ExitCode::Violated
         } else if baseline_fails {
             ExitCode::SetupFailed
         } else {

@@ -75,10 +75,6 @@ pub struct KillProof {
 /// What one event says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "events are written once and read in order; boxing buys nothing"
-)]
 pub enum EventKind {
     /// The trial begins.
     TrialStarted {
