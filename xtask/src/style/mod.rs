@@ -10,6 +10,7 @@ mod forbidden;
 mod imports;
 mod lengths;
 mod links;
+mod purity;
 mod registration;
 mod repository;
 mod rust_source;
@@ -25,6 +26,7 @@ struct Rule {
 
 const RULES: &[Rule] = &[
     Rule { name: "imports", check: imports::check },
+    Rule { name: "purity", check: purity::check },
     Rule { name: "lengths", check: lengths::check },
     Rule { name: "registration", check: registration::check },
     Rule { name: "links", check: links::check },
