@@ -1,6 +1,6 @@
 //! Boundaries as users write them.
 
-use killpoint_model::{ExecutionState, HitName, RowState, Source};
+use killpoint_model::{HitName, RowState, Source};
 
 use crate::code::Code;
 use crate::item::Item;
@@ -25,8 +25,7 @@ pub(crate) fn read(item: &Item, log: &mut Log) -> Option<HitName> {
 /// The points of the `ledger` source that each mapped ledger has.
 pub(crate) fn ledger_points() -> Vec<String> {
     let states = RowState::ALL.iter().map(|state| state.as_str().to_owned());
-    let executions = ExecutionState::ALL.iter().map(|state| format!("execution-{state}"));
-    states.chain(executions).chain(["removed".to_owned()]).collect()
+    states.chain(["removed".to_owned(), "execution-succeeded".to_owned()]).collect()
 }
 
 /// Reads a hit name; a point of the `ledger` source must be one that this ledger has. `points` is `None`

@@ -55,7 +55,7 @@ fn kill_at(hit: HitName) -> Plan {
 
 fn plan_alone(name: &str, operation: &str) -> Option<Plan> {
     let matches = Match { operation: Some(operation.to_owned()), nth: Some(1), ..Match::default() };
-    let rule = Rule { id: "plan".to_owned(), matches, plan: named_plan::find(name)?.plan, times: None };
+    let rule = Rule { id: "plan".to_owned(), matches, plan: named_plan::find(name)?.plan, times: Some(1) };
     Some(Plan {
         name: format!("{name} at attempt 1"),
         provider_plan: name.to_owned(),
@@ -229,6 +229,7 @@ mod tests {
         assert!(kill.rules.is_empty() && plan.trials[3].faults.is_empty());
         let rule = &plan.trials[3].rules[0];
         assert_eq!((rule.id.as_str(), rule.matches.nth), ("plan", Some(1)));
+        assert_eq!(rule.times, Some(1), "once used up, only recovery follows");
         assert_eq!(rule.matches.operation.as_deref(), Some("create"));
         assert_eq!(rule.plan.to_string(), "commit now, reply fin");
     }

@@ -9,7 +9,7 @@ use killpoint_scenarios::{Code, load_config, load_scenario};
 
 use crate::catalog;
 
-/// Keys to put above and below a sound `[worker]`, one problem or one group of problems each.
+/// Keys to put below a sound `worker.command`, one problem or one group of problems each.
 const CONFIGS: &[(&str, &str)] = &[
     ("syntax", "promise = \nactions = = 2\n"),
     ("syntax: a key twice", "actions = 1\nactions = 2\n"),
@@ -156,9 +156,7 @@ fn config_diagnostics(text: &str) -> Vec<Diagnostic> {
 /// The texts of all cases with what is said about them.
 fn all() -> Vec<(String, String, Vec<Diagnostic>)> {
     let config = |(name, keys): &(&str, &str)| {
-        // Inside the worker's variables, where the case is about them; above it otherwise.
-        let worker = "worker.command = [\"worker\"]\n";
-        let text = format!("{worker}{keys}");
+        let text = format!("worker.command = [\"worker\"]\n{keys}");
         let diagnostics = config_diagnostics(&text);
         (format!("config: {name}"), text, diagnostics)
     };
