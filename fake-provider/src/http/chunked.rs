@@ -83,10 +83,10 @@ mod tests {
     #[test]
     fn wrong_framing_is_malformed() {
         for bytes in [&b"zz\r\n"[..], b"1\r\nab\r\n", b"ffffffffffffffff\r\n"] {
-            assert_ne!(std::mem::discriminant(&read_chunked(bytes)), std::mem::discriminant(&Chunked::Complete {
-                body: Vec::new(),
-                consumed: 0
-            }));
+            assert_ne!(
+                std::mem::discriminant(&read_chunked(bytes)),
+                std::mem::discriminant(&Chunked::Complete { body: Vec::new(), consumed: 0 })
+            );
         }
         assert_eq!(read_chunked(b"1\r\nab\r\n"), Chunked::Malformed);
     }

@@ -206,7 +206,8 @@ mod tests {
         }
     }
 
-    const POST: &[u8] = b"POST http://x.test/v1/m?key=a%20b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody";
+    const POST: &[u8] =
+        b"POST http://x.test/v1/m?key=a%20b HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody";
 
     #[test]
     fn requests_are_read_and_their_prefixes_are_incomplete() {

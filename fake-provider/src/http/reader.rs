@@ -12,6 +12,8 @@ use super::parse::{BadRequest, Parsed, Request, parse};
 /// A connection on which nothing comes for this long is closed.
 pub const IDLE_LIMIT: Duration = Duration::from_secs(600);
 
+const READ_BYTES: usize = 16 << 10;
+
 /// Why no request came.
 #[derive(Debug)]
 pub enum ReadFailure {
@@ -35,10 +37,13 @@ pub async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Resul
                 continued = true;
                 stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.map_err(gone)?;
             }
-            Parsed::Incomplete { .. } => match timeout(IDLE_LIMIT, stream.read_buf(buffer)).await {
-                Ok(Ok(read)) if read > 0 => {}
-                Ok(Ok(_) | Err(_)) | Err(_) => return Err(ReadFailure::Gone),
-            },
+            Parsed::Incomplete { .. } => {
+                buffer.reserve(READ_BYTES);
+                match timeout(IDLE_LIMIT, stream.read_buf(buffer)).await {
+                    Ok(Ok(read)) if read > 0 => {}
+                    Ok(Ok(_) | Err(_)) | Err(_) => return Err(ReadFailure::Gone),
+                }
+            }
         }
     }
 }

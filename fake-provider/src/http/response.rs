@@ -1,5 +1,7 @@
 //! Responses as bytes. No `Date` header: twins must be the same bytes.
 
+use std::fmt::Write;
+
 /// A response that was not written yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
@@ -26,7 +28,8 @@ impl Response {
             self.body.len()
         );
         for (name, value) in &self.headers {
-            text.push_str(&format!("{name}: {value}\r\n"));
+            // Writing to a string can't fail.
+            let _ = write!(text, "{name}: {value}\r\n");
         }
         if !keep_alive {
             text.push_str("Connection: close\r\n");
@@ -65,7 +68,7 @@ pub fn reason(status: u16) -> &'static str {
         502 => "Bad Gateway",
         503 => "Service Unavailable",
         504 => "Gateway Timeout",
-        400..=499 => "Client Error",
+        other if other < 500 => "Client Error",
         _ => "Server Error",
     }
 }
