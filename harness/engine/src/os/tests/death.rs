@@ -1,0 +1,34 @@
+//! The harness's own death takes everything along.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use super::{BOTH, eventually, helper, runs};
+
+#[test]
+fn killing_the_harness_kills_its_workers() {
+    for containment in BOTH {
+        let mut harness = Command::new(std::env::current_exe().unwrap())
+            .args(helper::ARGUMENTS)
+            .env(helper::NAME, format!("harness {containment}"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(harness.stdout.take().unwrap()).lines().map_while(Result::ok);
+        // The test runner prints around it, also on the same line.
+        let line = lines.filter_map(|line| line.split_once("pids:").map(|(_, pids)| pids.to_owned())).next();
+        let pids: Vec<u32> =
+            line.unwrap_or_default().split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+        if pids.is_empty() {
+            // The tier can't be had here; the helper said so.
+            assert!(harness.wait().unwrap().success());
+            continue;
+        }
+        // The init, the worker and its daemon.
+        assert_eq!(pids.len(), 3);
+        assert!(pids.iter().all(|&pid| runs(pid)));
+        harness.kill().unwrap();
+        harness.wait().unwrap();
+        eventually("init, worker and daemon are gone", || !pids.iter().any(|&pid| runs(pid)));
+    }
+}
