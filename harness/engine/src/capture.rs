@@ -254,7 +254,7 @@ mod tests {
     fn lines_are_reported_whole_also_above_the_cap() {
         let dir = tempfile::tempdir().unwrap();
         let (sender, lines) = mpsc::channel();
-        let on_line: OnLine = Box::new(move |line| drop(sender.send(line.to_owned())));
+        let on_line: OnLine = Box::new(move |line| sender.send(line.to_owned()).unwrap());
         let (output, capture) = Capture::start(dir.path(), "out", 4, Some(on_line)).unwrap();
         let mut child = run(r"printf 'on'; sleep 0.01; printf 'e\n\ntw\377o\nlast'", output);
         let captured = capture.finish(LIMIT);
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn an_endless_line_comes_in_pieces() {
         let (sender, pieces) = mpsc::channel();
-        let on_line: OnLine = Box::new(move |line| drop(sender.send(line.len())));
+        let on_line: OnLine = Box::new(move |line| sender.send(line.len()).unwrap());
         let mut lines = Lines { on_line, partial: Vec::new() };
         for _ in 0..5 {
             lines.take(&vec![b'x'; LINE_BYTES_MAX / 2]);

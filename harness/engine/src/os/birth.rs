@@ -21,6 +21,13 @@ pub(super) const STEP_DIRECTORY: i32 = 3;
 /// See [`STEP_MEMORY`].
 pub(super) const STEP_EXEC: i32 = 4;
 
+/// The type of a limit's name differs between C libraries.
+#[cfg(target_env = "musl")]
+type Resource = c_int;
+/// See above.
+#[cfg(not(target_env = "musl"))]
+type Resource = libc::__rlimit_resource_t;
+
 /// What the child needs, and where it leaves its failure.
 struct Birth {
     request: i32,
@@ -96,12 +103,12 @@ pub(super) fn give_birth(
 /// # Safety
 /// `base` must be the start of a private, writable mapping of a whole image made by `wire::image`.
 unsafe fn read_image(base: *mut u64) -> Birth {
-    // SAFETY: by the contract all offsets lie inside the image, and the table has argc + envc + 2 entries.
+    // SAFETY: by the contract all offsets lie inside the image, and the table has words + pairs + 2 entries.
     unsafe {
-        let (argc, envc) = (*base as usize, *base.add(1) as usize);
+        let (words, pairs) = (*base as usize, *base.add(1) as usize);
         let text = |offset: u64| base.cast::<c_char>().add(offset as usize).cast_const();
         let table = base.add(IMAGE_HEADER);
-        for index in 0..argc.wrapping_add(envc).wrapping_add(2) {
+        for index in 0..words.wrapping_add(pairs).wrapping_add(2) {
             let entry = table.add(index);
             if *entry != 0 {
                 *entry = text(*entry) as u64;
@@ -115,7 +122,7 @@ unsafe fn read_image(base: *mut u64) -> Birth {
             program: text(*base.add(2)),
             directory: text(*base.add(3)),
             argv: table.cast(),
-            envp: table.add(argc.wrapping_add(1)).cast(),
+            envp: table.add(words.wrapping_add(1)).cast(),
             processes_max: *base.add(4),
             step: 0,
             errno: 0,
@@ -159,7 +166,7 @@ extern "C" fn child(argument: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// Only system calls on locals; safe wherever a system call is.
-unsafe fn limit(resource: libc::__rlimit_resource_t, most: u64) {
+unsafe fn limit(resource: Resource, most: u64) {
     // SAFETY: an rlimit is two numbers; both pointers are to a local.
     unsafe {
         let mut now: libc::rlimit = zeroed();

@@ -262,18 +262,20 @@ impl Init<'_> {
 
     /// The harness is gone: so is everything it started.
     fn die(&self) -> ! {
-        // The end of a namespace's process 1 ends all the others; the kernel waits for them.
-        while !self.namespace {
-            kill_children();
+        if !self.namespace {
             // SAFETY: waits without memory of ours; the pause is a poll of nothing.
             unsafe {
-                while libc::waitpid(-1, null_mut(), libc::WNOHANG | libc::__WALL) > 0 {}
-                if Errno::last() == Errno::ECHILD {
-                    break;
+                loop {
+                    kill_children();
+                    while libc::waitpid(-1, null_mut(), libc::WNOHANG | libc::__WALL) > 0 {}
+                    if Errno::last() == Errno::ECHILD {
+                        break;
+                    }
+                    libc::poll(null_mut(), 0, SWEEP_ROUND_MS);
                 }
-                libc::poll(null_mut(), 0, SWEEP_ROUND_MS);
             }
         }
+        // The end of a namespace's process 1 ends all the others; the kernel waits for them.
         exit()
     }
 }

@@ -134,6 +134,7 @@ pub(super) fn receive(socket: RawFd) -> Result<Option<Received>, Errno> {
 ///
 /// # Safety
 /// `item` must point at a header that the kernel filled, with its data behind it.
+#[allow(clippy::unnecessary_cast, reason = "the length is a u32 in other C libraries")]
 unsafe fn take(item: *const libc::cmsghdr, received: &mut Received) {
     // SAFETY: by the contract, header and data are readable; reads are unaligned-safe and the number of
     // descriptors is bounded by the array.
@@ -170,7 +171,7 @@ impl Received {
 /// Words of 8 bytes at the start of an image, before its table of offsets.
 pub(super) const IMAGE_HEADER: usize = 5;
 
-/// A worker's plan as the init maps it: `[argc, envc, program, directory, nproc limit or 0]`, then the offsets
+/// A worker's plan as the init maps it: `[words, pairs, program, directory, nproc limit or 0]`, then the offsets
 /// of the arguments, 0, the offsets of the environment, 0, then the strings.
 pub(super) struct Image {
     pub(super) memory: OwnedFd,
@@ -185,9 +186,9 @@ pub(super) fn image<'a>(
     directory: &Path,
     processes_max: Option<u64>,
 ) -> Result<Image, OsError> {
-    let (argc, envc) = (argv.len(), env.len());
-    let mut offsets: Vec<u64> = vec![argc as u64, envc as u64];
-    let table = (IMAGE_HEADER + argc + 1 + envc + 1) * size_of::<u64>();
+    let (words, pairs) = (argv.len(), env.len());
+    let mut offsets: Vec<u64> = vec![words as u64, pairs as u64];
+    let table = (IMAGE_HEADER + words + 1 + pairs + 1) * size_of::<u64>();
     let mut strings: Vec<u8> = Vec::new();
     let mut place = |text: &[u8]| {
         let offset = (table + strings.len()) as u64;

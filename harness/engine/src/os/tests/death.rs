@@ -14,9 +14,9 @@ fn killing_the_harness_kills_its_workers() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(harness.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let mut lines = BufReader::new(harness.stdout.take().unwrap()).lines().map_while(Result::ok);
         // The test runner prints around it, also on the same line.
-        let line = lines.filter_map(|line| line.split_once("pids:").map(|(_, pids)| pids.to_owned())).next();
+        let line = lines.find_map(|line| line.split_once("pids:").map(|(_, pids)| pids.to_owned()));
         let pids: Vec<u32> =
             line.unwrap_or_default().split_whitespace().map(|pid| pid.parse().unwrap()).collect();
         if pids.is_empty() {

@@ -41,7 +41,10 @@ impl Fixture {
     #[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
     fn with(spec: SlotSpec) -> Option<Self> {
         let (sender, events) = mpsc::channel();
-        let on_event = move |event| drop(sender.send(event));
+        let on_event = move |event| {
+            // The test may be over.
+            let _ = sender.send(event);
+        };
         match Slot::open(&spec, Box::new(on_event)) {
             Ok(slot) => Some(Self { slot, events, dir: tempfile::tempdir().unwrap() }),
             Err(OsError::ContainmentRefused { containment, reason }) => {
