@@ -21,6 +21,9 @@ pub enum Point {
     Finishing,
     /// The whole reply was written.
     Replied,
+    /// The exchange ended without a whole reply, by the provider's doing; comes in place of
+    /// [`Point::Replied`].
+    Dropped,
     /// A lookup was read and evaluated; its answer follows.
     Lookup,
 }

@@ -25,6 +25,7 @@ mod scenario;
 mod sweep;
 mod table;
 mod template;
+mod write;
 
 pub use bare::bare_settings;
 pub use bind::bind;
@@ -34,7 +35,8 @@ pub use library::{LIBRARY, LibraryScenario};
 pub use log::Loaded;
 pub use presets::{PRESETS, Preset};
 pub use scenario::{Scenario, load_scenario};
-pub use sweep::{SweepPlan, sweep};
+pub use sweep::{SweepPlan, kill_plan, sweep};
+pub use write::to_toml;
 
 #[cfg(doc)]
 use killpoint_model::Settings;

@@ -35,7 +35,7 @@ pub fn sweep(settings: &Settings, baseline: &History) -> SweepPlan {
     } else {
         reached.asked_for(settings, &mut warnings, &mut unreached)
     };
-    let mut trials: Vec<Plan> = chosen.into_iter().map(kill_at).collect();
+    let mut trials: Vec<Plan> = chosen.into_iter().map(kill_plan).collect();
     let operation = baseline.attempts().next().map_or("create", |(_, attempt)| attempt.operation.as_str());
     for name in &settings.sweep.plans {
         let trial = plan_alone(name, operation);
@@ -44,7 +44,8 @@ pub fn sweep(settings: &Settings, baseline: &History) -> SweepPlan {
     SweepPlan { trials, warnings, unreached }
 }
 
-fn kill_at(hit: HitName) -> Plan {
+/// The trial that kills at one hit and does nothing else.
+pub fn kill_plan(hit: HitName) -> Plan {
     Plan {
         name: format!("kill at {hit}"),
         provider_plan: "ok".to_owned(),

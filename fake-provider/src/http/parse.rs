@@ -256,7 +256,7 @@ mod tests {
             (long.as_str(), 431),
             (many.as_str(), 431),
         ] {
-            assert_eq!(parse(text.as_bytes()).map_err(|e| e.status), Err(status), "{:.60}", text);
+            assert_eq!(parse(text.as_bytes()).map_err(|e| e.status), Err(status), "{text:.60}");
         }
     }
 

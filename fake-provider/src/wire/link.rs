@@ -95,7 +95,7 @@ impl Link {
         let Self { stream, abandonment, .. } = self;
         let drained = async {
             stream.shutdown().await?;
-            let mut scrap = [0; 16 << 10];
+            let mut scrap = vec![0; 16 << 10];
             while stream.read(&mut scrap).await? > 0 {}
             io::Result::Ok(())
         };

@@ -33,13 +33,11 @@ pub(super) async fn serve(link: &mut Link, request: Request, operation: String) 
     };
     let admission = link.shared.step(|core, now_ms| core.receive(&arrival, now_ms));
     drop(arrival);
-    let attempt = admission.attempt;
     let mut write = Write { link, operation, keep_alive, admission };
     match write.run().await {
         Ok(after) => after,
         Err(how) => {
-            link.shared.step(|core, _| core.unanswered(attempt, how));
-            link.close(how).await;
+            write.drop_exchange(how).await;
             After::Close
         }
     }
@@ -68,6 +66,22 @@ impl Write<'_> {
             lookup: None,
         };
         self.link.reach(moment).await
+    }
+
+    /// Ends without a whole reply. Where that is the provider's doing, the end is a point of its own, and
+    /// the watcher can stop the worker before it sees the closed connection.
+    async fn drop_exchange(&mut self, how: Unanswered) {
+        let ours = matches!(how, Unanswered::Fin | Unanswered::Rst | Unanswered::Cut | Unanswered::Hang);
+        if ours {
+            // The exchange ends whatever the watcher answers here and below.
+            let _ = self.reach(Point::Finishing).await;
+        }
+        let attempt = self.admission.attempt;
+        self.link.shared.step(|core, _| core.unanswered(attempt, how));
+        self.link.close(how).await;
+        if ours {
+            let _ = self.reach(Point::Dropped).await;
+        }
     }
 
     /// Executes, after waiting for the first request with the key where the contract says so. A wait

@@ -1,2 +1,36 @@
-//! Being built.
-fn main() {}
+//! The program `killpoint`: reads the command line, calls the façade, prints what it says.
+//!
+//! Data goes to standard output, everything else to standard error. Exit codes are those of
+//! `killpoint::model::ExitCode`.
+
+mod command;
+mod diagnostics;
+mod invocation;
+mod progress;
+mod show;
+
+use std::process::ExitCode as ProcessExitCode;
+
+use clap::Parser;
+use command::Command;
+
+/// Kill a worker at named boundaries, restart it on the same database, and count what recipients really
+/// received.
+#[derive(Debug, Parser)]
+#[command(name = "killpoint", version, about, after_help = command::after_help(), max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+fn main() -> ProcessExitCode {
+    // The demo's worker is this program again: it must not read killpoint's own command line.
+    if let Some(code) = command::demo::built_in_worker() {
+        return ProcessExitCode::from(code);
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return command::usage_error(&error),
+    };
+    ProcessExitCode::from(arguments.command.run().code())
+}

@@ -1,3 +1,20 @@
-//! Being built.
+//! Runs a worker through trials: supervisor, boundaries, faults and ledgers.
+//!
+//! Reading order: [`trial`] (the loop), [`boundaries`] (what it waits for), [`faults`] (what it does),
+//! [`ledgers`] (what it reads), [`os`] (process trees; the only unsafe code), [`recorder`] (the history).
+
+pub mod boundaries;
 pub mod capture;
+pub mod error;
+pub mod faults;
+pub mod ledgers;
 pub mod os;
+mod output;
+pub mod recorder;
+pub mod state;
+pub mod template;
+pub mod trial;
+
+pub use error::TrialError;
+pub use output::output_tail;
+pub use trial::{TrialResult, TrialSpec, run_trial};

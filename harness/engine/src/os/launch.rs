@@ -68,6 +68,11 @@ pub(super) struct InitProcess {
 }
 
 impl InitProcess {
+    /// Whether it has not ended.
+    pub(super) fn runs(&self) -> bool {
+        matches!(sys::wait_readable([self.pidfd.as_fd()], Some(Duration::ZERO)), Ok([false]))
+    }
+
     /// Waits for its end, which the end of the control socket brings about; kills it after `limit`. Says
     /// whether it is gone.
     pub(super) fn end(&self, limit: Duration) -> bool {

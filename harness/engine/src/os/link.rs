@@ -139,11 +139,20 @@ impl Link {
 
     /// Takes messages until the init is gone. Runs in the slot's own thread.
     pub(super) fn listen(&self, replies: Sender<Reply>, on_event: &dyn Fn(SlotEvent)) {
+        self.hear_all(&replies, on_event);
+        // An init ends after its tree. One that was killed from outside leaves these to us; the error that
+        // follows says that there may be more.
+        for root in self.state().roots.values() {
+            let _ = sys::pidfd_signal(&root.pidfd, libc::SIGKILL);
+        }
+    }
+
+    fn hear_all(&self, replies: &Sender<Reply>, on_event: &dyn Fn(SlotEvent)) {
         loop {
             let period = self.watch.filter(|_| self.state().occupied).map(|_| WATCH_PERIOD);
             match sys::wait_readable([self.control.as_fd()], period) {
                 Ok([true]) => match wire::receive(self.control.as_raw_fd()) {
-                    Ok(Some(received)) => self.hear(received, &replies, on_event),
+                    Ok(Some(received)) => self.hear(received, replies, on_event),
                     Ok(None) | Err(_) => return,
                 },
                 Ok([false]) => {}

@@ -258,7 +258,8 @@ impl Slot {
             // A walk can miss a process that was adopted meanwhile; two equal ones of a tree that stands still
             // can't.
             if moving.is_none() && seen_before.as_ref() == Some(&seen) {
-                return Ok(());
+                // Without its init a tree can't be seen.
+                return if self.process.runs() { Ok(()) } else { Err(OsError::ContainmentLost) };
             }
             seen_before = moving.is_none().then_some(seen);
             if Instant::now() >= deadline {

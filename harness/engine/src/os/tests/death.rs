@@ -3,7 +3,11 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use super::{BOTH, eventually, helper, runs};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::{BOTH, Fixture, eventually, helper, runs};
+use crate::os::OsError;
 
 #[test]
 fn killing_the_harness_kills_its_workers() {
@@ -30,5 +34,21 @@ fn killing_the_harness_kills_its_workers() {
         harness.kill().unwrap();
         harness.wait().unwrap();
         eventually("init, worker and daemon are gone", || !pids.iter().any(|&pid| runs(pid)));
+    }
+}
+
+#[test]
+fn an_init_that_was_killed_from_outside_is_never_taken_for_a_dead_tree() {
+    for f in BOTH.into_iter().filter_map(Fixture::open) {
+        let pid = f.sh("exec sleep 1000");
+        kill(Pid::from_raw(f.slot.init_pid() as i32), Signal::SIGKILL).unwrap();
+        eventually("the worker is gone", || !runs(pid));
+        let lost = |outcome: Result<(), OsError>| {
+            let error = outcome.unwrap_err();
+            assert!(matches!(error, OsError::ContainmentLost) && error.is_infrastructure(), "{error}");
+        };
+        lost(f.slot.freeze());
+        lost(f.slot.kill_all().map(drop));
+        lost(f.spawn(&["true"]).map(drop));
     }
 }

@@ -7,7 +7,7 @@ use std::io::Write;
 use killpoint_model::event::Containment;
 
 use super::{BOTH, Fixture, cage, eventually, limit};
-use crate::os::SpawnSpec;
+use crate::os::{SlotSpec, SpawnSpec, probe};
 
 /// The variable that says what to be.
 pub(super) const NAME: &str = "KILLPOINT_OS_TEST_HELPER";
@@ -32,6 +32,7 @@ fn helper() {
     match what.split_once(' ') {
         None if what == "vfork" => wait_in_vfork(),
         None if what == "unprivileged" => unprivileged(),
+        None if what == "refused" => refused(),
         Some(("harness", containment)) => harness(containment.parse().unwrap()),
         _ => panic!("unknown helper `{what}`"),
     }
@@ -65,6 +66,21 @@ fn unprivileged() {
         }
     }
     println!("unprivileged: done");
+}
+
+/// Root without the right to make a namespace, as in most containers.
+#[expect(clippy::print_stdout, reason = "the test that started this reads it")]
+fn refused() {
+    for _ in 0..2 {
+        let capabilities = probe().unwrap();
+        assert_eq!(capabilities.containment, Containment::Subreaper);
+        let reason = capabilities.containment_reason.unwrap();
+        assert!(reason.starts_with("clone of its init failed: EPERM"), "{reason}");
+    }
+    assert!(Fixture::open(Containment::PidNamespace).is_none());
+    let f = Fixture::with(SlotSpec { processes_max: 64, pid_base: 0, force: None }).unwrap();
+    assert_eq!(f.output_of("echo fine").trim(), "fine");
+    println!("refused: done");
 }
 
 /// A parent that sleeps in the kernel because its vfork child does not execute anything.

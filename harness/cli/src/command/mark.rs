@@ -1,0 +1,25 @@
+//! `killpoint mark NAME`: the shell's way to name a boundary.
+
+use clap::Args;
+use killpoint::model::ExitCode;
+
+use crate::show;
+
+/// Arguments of `mark`.
+#[derive(Debug, Args)]
+pub struct Mark {
+    /// The mark's name, such as item-claimed
+    name: String,
+}
+
+impl Mark {
+    pub fn run(self) -> ExitCode {
+        match killpoint_mark::mark(&self.name) {
+            Ok(()) => ExitCode::Holds,
+            Err(error) => {
+                show::complain(&error.to_string());
+                ExitCode::SetupFailed
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! One file per subcommand.
+
+mod check;
+pub mod demo;
+mod explain;
+mod list;
+mod mark;
+mod provider;
+mod report;
+mod run;
+mod selftest;
+
+use std::process::ExitCode as ProcessExitCode;
+
+use clap::Subcommand;
+use killpoint::model::ExitCode;
+
+/// What killpoint can be asked for.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the gate on the built-in worker; nothing else is needed
+    Demo(demo::Demo),
+    /// Run the gate: baseline, then a trial per boundary and provider plan
+    Run(run::Run),
+    /// Judge a stored run again, offline
+    Check(check::Check),
+    /// Show a stored run
+    Report(report::Report),
+    /// List what can be named
+    List(list::List),
+    /// Explain a name: a fault, boundary, invariant, dialect, ledger, format, plan or scenario
+    Explain(explain::Explain),
+    /// Run the fake provider by itself, with a control port
+    Provider(provider::Provider),
+    /// Name a boundary from a shell; does nothing outside a trial
+    Mark(mark::Mark),
+    /// Prove the alarm: workers that are wrong on purpose must turn red, the right one must not
+    Selftest(selftest::Selftest),
+}
+
+impl Command {
+    /// Runs it.
+    pub fn run(self) -> ExitCode {
+        match self {
+            Self::Demo(command) => command.run(),
+            Self::Run(command) => command.run(),
+            Self::Check(command) => command.run(),
+            Self::Report(command) => command.run(),
+            Self::List(command) => command.run(),
+            Self::Explain(command) => command.run(),
+            Self::Provider(command) => command.run(),
+            Self::Mark(command) => command.run(),
+            Self::Selftest(command) => command.run(),
+        }
+    }
+}
+
+/// The table of exit codes under `--help`.
+pub fn after_help() -> String {
+    let rows: Vec<String> =
+        ExitCode::ALL.iter().map(|code| format!("  {:>3}  {}", code.code(), code.meaning())).collect();
+    format!("Exit codes:\n{}", rows.join("\n"))
+}
+
+/// Prints what clap says; help and version are no errors.
+pub fn usage_error(error: &clap::Error) -> ProcessExitCode {
+    // A closed pipe is nobody's problem.
+    let _ = error.print();
+    if error.use_stderr() { ProcessExitCode::from(ExitCode::InvalidConfig.code()) } else { ProcessExitCode::SUCCESS }
+}
+
+/// The runtime in which trials run.
+fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
+    match tokio::runtime::Runtime::new() {
+        Ok(runtime) => {
+            let value = runtime.block_on(future);
+            // Threads that still wait for a dead worker's pipe must not hold the program.
+            runtime.shutdown_background();
+            Ok(value)
+        }
+        Err(error) => {
+            crate::show::complain(&format!("can't start threads: {error}"));
+            Err(ExitCode::SetupFailed)
+        }
+    }
+}

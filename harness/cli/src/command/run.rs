@@ -1,0 +1,90 @@
+//! `killpoint run`: the gate.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use killpoint::model::{ExitCode, Settings};
+use killpoint::{RunRequest, scenarios};
+
+use crate::diagnostics::Diagnosed;
+use crate::invocation::{Selection, Shown};
+
+/// Where the configuration is read from unless told otherwise.
+const CONFIG: &str = "killpoint.toml";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The configuration [default: killpoint.toml, unless a command is given]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    selection: Selection,
+    #[command(flatten)]
+    shown: Shown,
+    /// A worker to run without a configuration: the baseline's effects are the only oracle. It is given
+    /// PROVIDER_URL, STATE_DIR and WORKER_DB, and {provider.rest} and {state} are filled in
+    #[arg(last = true, value_name = "CMD", num_args = 1..)]
+    command: Vec<String>,
+}
+
+impl Run {
+    pub fn run(self) -> ExitCode {
+        match self.request() {
+            Ok(request) => self.shown.run(request),
+            Err(problems) => problems.complain(),
+        }
+    }
+
+    fn request(&self) -> Result<RunRequest, Diagnosed> {
+        let (settings, replay) = self.settings()?;
+        let strategy = self.selection.strategy()?;
+        Ok(RunRequest {
+            strategy: strategy.unwrap_or(killpoint::Strategy::Sweep),
+            jobs: self.selection.jobs(),
+            repeat: self.selection.repeat(),
+            folder: self.selection.folder(),
+            command_line: std::env::args().skip(1).collect(),
+            replay,
+            ..RunRequest::sweep(settings, "")
+        })
+    }
+
+    fn settings(&self) -> Result<(Settings, (String, String)), Diagnosed> {
+        if self.command.is_empty() {
+            let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
+            let settings = crate::diagnostics::load(&path, |text, file| {
+                let folder = path.parent().map(std::path::absolute).and_then(Result::ok).unwrap_or_default();
+                scenarios::load_config(text, file, &folder, &killpoint::catalog())
+            })?;
+            return Ok((settings, (format!("killpoint run --config '{}'", path.display()), String::new())));
+        }
+        if self.config.is_some() {
+            return Err(Diagnosed::one("two-workers", "a command after `--` and --config both name a worker; give one"));
+        }
+        let cwd = std::env::current_dir()
+            .map_err(|error| Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}")))?;
+        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
+        let replay = ("killpoint run".to_owned(), format!("-- {}", words.join(" ")));
+        Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))
+    }
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_survive_a_shell() {
+        assert_eq!(quoted("python3"), "python3");
+        assert_eq!(quoted("a b"), "'a b'");
+        assert_eq!(quoted("it's"), "'it'\\''s'");
+        assert_eq!(quoted(""), "''");
+    }
+}

@@ -1,0 +1,227 @@
+//! What `run` and `demo` share: which trials, how they are shown, and the run itself.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, SystemClock};
+use killpoint::reports::{self, Options, View};
+use killpoint::{Finished, RunError, RunRequest, scenarios};
+
+use crate::command;
+use crate::diagnostics::{self, Diagnosed};
+use crate::progress::Bar;
+use crate::show;
+
+/// Where the plans come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Strategy {
+    /// The plans as written in scenario files
+    Scenario,
+    /// A trial per boundary hit of the baseline, and one per provider plan
+    Sweep,
+}
+
+/// Form of what is printed to standard output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For a person
+    Text,
+    /// For a program
+    Json,
+}
+
+/// Which trials.
+#[derive(Debug, Args)]
+pub struct Selection {
+    /// A scenario of the library by name, or a scenario file; may be given again
+    #[arg(long, value_name = "NAME|FILE")]
+    scenario: Vec<String>,
+    /// Kill at this boundary only, such as provider:committed#1; may be given again
+    #[arg(long, value_name = "NAME")]
+    boundary: Vec<String>,
+    /// Where the plans come from [default: scenario if one is named, else sweep]
+    #[arg(long, value_enum)]
+    strategy: Option<Strategy>,
+    /// Trials at the same time [default: twice the processors, because trials mostly wait]
+    #[arg(long, value_name = "N")]
+    jobs: Option<std::num::NonZeroU16>,
+    /// How often each trial is done
+    #[arg(long, value_name = "N", default_value = "1")]
+    repeat: std::num::NonZeroU32,
+    /// A new or empty folder for the run [default: killpoint-runs/TIME]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+}
+
+/// How results are shown.
+#[derive(Debug, Args)]
+pub struct Shown {
+    /// What standard output carries
+    #[arg(long, value_enum, default_value = "text")]
+    format: Form,
+    /// Write a report to a file as well, such as json=report.json; may be given again
+    #[arg(long, value_name = "FORMAT=PATH")]
+    report: Vec<String>,
+}
+
+/// Reports to write: format and file.
+pub type Targets = Vec<(&'static dyn reports::Format, PathBuf)>;
+
+impl Selection {
+    /// Trials at the same time.
+    pub fn jobs(&self) -> usize {
+        Self::jobs_or_default(self.jobs)
+    }
+
+    /// What was asked for, or twice the processors.
+    pub fn jobs_or_default(jobs: Option<std::num::NonZeroU16>) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+        jobs.map_or(2 * processors, |jobs| usize::from(jobs.get()))
+    }
+
+    /// How often each trial is done.
+    pub fn repeat(&self) -> u32 {
+        self.repeat.get()
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> PathBuf {
+        self.run_dir.clone().unwrap_or_else(|| {
+            let now_ms = SystemClock::default().now_ms();
+            Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
+        })
+    }
+
+    /// The strategy that was asked for; `None` where nothing was.
+    pub fn strategy(&self) -> Result<Option<killpoint::Strategy>, Diagnosed> {
+        if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep)) {
+            let what = "--scenario and a sweep (--boundary, --strategy sweep) exclude each other; run them one by one";
+            return Err(Diagnosed::one("two-strategies", what));
+        }
+        if !self.boundary.is_empty() {
+            let parse = |text: &String| {
+                text.parse::<HitName>().map_err(|error| Diagnosed::one("unknown-boundary", &error.to_string()))
+            };
+            let hits = self.boundary.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
+            return Ok(Some(killpoint::Strategy::Boundaries(hits)));
+        }
+        if self.scenario.is_empty() && self.strategy != Some(Strategy::Scenario) {
+            return Ok(self.strategy.map(|_| killpoint::Strategy::Sweep));
+        }
+        let library: Vec<String> = scenarios::LIBRARY.iter().map(|entry| entry.name.to_owned()).collect();
+        let wanted = if self.scenario.is_empty() { &library } else { &self.scenario };
+        let plans = wanted.iter().map(|name| scenario(name)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Some(killpoint::Strategy::Scenarios(plans)))
+    }
+}
+
+/// A scenario by name, or from a file.
+pub fn scenario(name: &str) -> Result<Plan, Diagnosed> {
+    let catalog = killpoint::catalog();
+    if let Some(entry) = scenarios::LIBRARY.iter().find(|entry| entry.name == name) {
+        let loaded = scenarios::load_scenario(entry.text, &format!("{name}.toml"), &catalog);
+        return diagnostics::value_of(loaded, entry.text).map(|scenario| scenario.plan);
+    }
+    if !Path::new(name).is_file() {
+        let names = scenarios::LIBRARY.iter().map(|entry| entry.name);
+        let near = killpoint::model::diagnostic::nearest(name, names);
+        let help = near.map_or_else(
+            || "`killpoint list scenarios` shows the library".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        let what = format!("`{name}` is neither a scenario of the library nor a file; {help}");
+        return Err(Diagnosed::one("unknown-scenario", &what));
+    }
+    diagnostics::load(Path::new(name), |text, file| scenarios::load_scenario(text, file, &catalog))
+        .map(|scenario| scenario.plan)
+}
+
+impl Shown {
+    /// Runs, shows, and gives the exit code.
+    pub fn run(&self, request: RunRequest) -> ExitCode {
+        let targets = match self.targets() {
+            Ok(targets) => targets,
+            Err(problems) => return problems.complain(),
+        };
+        let folder = request.folder.clone();
+        let bar = Arc::new(Bar::new(self.format == Form::Text));
+        let outcome = command::block_on(async {
+            bar.watch_signals();
+            killpoint::run(request, &*bar).await
+        });
+        bar.clear();
+        match outcome {
+            Err(code) => code,
+            Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
+            Ok(Ok(finished)) => self.finish(&finished, &targets),
+        }
+    }
+
+    fn finish(&self, finished: &Finished, targets: &Targets) -> ExitCode {
+        let view = View::new(&finished.record, &finished.histories);
+        let verdict = ExitCode::from(finished.record.verdict);
+        let code = if finished.record.interrupted { ExitCode::Interrupted } else { verdict };
+        self.show(&view, finished.folder.path(), targets, code)
+    }
+
+    /// Prints a view and writes its reports. Gives `code`, or what went wrong with the writing.
+    pub fn show(&self, view: &View, folder: &Path, targets: &Targets, mut code: ExitCode) -> ExitCode {
+        let name = if self.format == Form::Json { "json" } else { "terminal" };
+        let printed = reports::find(name)
+            .ok_or(ExitCode::Internal)
+            .and_then(|format| show::write_stdout(format, view, &options(folder)));
+        if let Err(failed) = printed {
+            code = failed;
+        }
+        for (format, path) in targets {
+            if let Err(error) = show::write_file(*format, view, folder, path) {
+                show::complain(&format!("the report {} can't be written: {error}", path.display()));
+                code = ExitCode::SetupFailed;
+            }
+        }
+        code
+    }
+
+    /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
+    pub fn targets(&self) -> Result<Targets, Diagnosed> {
+        let one = |text: &String| {
+            let (name, path) = text
+                .split_once('=')
+                .ok_or_else(|| Diagnosed::one("bad-report", &format!("`{text}`: a report is FORMAT=PATH")))?;
+            let format = reports::find(name).ok_or_else(|| {
+                let names: Vec<&str> = reports::entries().iter().map(|entry| entry.name).collect();
+                let what = killpoint::model::diagnostic::UnknownWord::new(name, names);
+                Diagnosed::one("unknown-format", &format!("--report: {what}"))
+            })?;
+            Ok((format, PathBuf::from(path)))
+        };
+        self.report.iter().map(one).collect()
+    }
+}
+
+fn options(folder: &Path) -> Options {
+    Options {
+        color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        width: show::width(),
+        run_dir: Some(folder.display().to_string()),
+    }
+}
+
+fn complain_of_run(error: &RunError, folder: &Path, interrupted: bool) -> ExitCode {
+    if interrupted {
+        show::complain(&format!("interrupted; what was recorded is in {}", folder.display()));
+        return ExitCode::Interrupted;
+    }
+    match error {
+        RunError::Invalid(problems) => Diagnosed::plain(problems.clone()).complain(),
+        other => {
+            show::complain(&other.to_string());
+            if folder.join("run.json").is_file() {
+                show::note(&format!("what was recorded is in {}", folder.display()));
+            }
+            other.exit_code()
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Why a run gave no verdict.
+
+use std::path::PathBuf;
+
+use killpoint_model::{Diagnostic, ExitCode};
+
+/// A run, or a check of one, that could not be carried through.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// What was asked for is invalid.
+    #[error("invalid configuration")]
+    Invalid(Vec<Diagnostic>),
+    /// The worker could not be started, or does not work without faults either.
+    #[error("set-up failed: {0}")]
+    SetupFailed(String),
+    /// A file of the run can't be written or read.
+    #[error("{}: {error}", .path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// The operating system's words.
+        error: std::io::Error,
+    },
+    /// A stored run can't be understood.
+    #[error("{}: {why}", .path.display())]
+    BadRun {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+impl RunError {
+    /// The exit code of a program that ends with this error.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Invalid(_) | Self::BadRun { .. } => ExitCode::InvalidConfig,
+            Self::SetupFailed(_) | Self::File { .. } => ExitCode::SetupFailed,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! A run on disk: `run.json`, and a folder per trial with its history, captured output and, where the
+//! trial is not green, its state and ledger copy.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use killpoint_model::history::{History, HistoryError};
+use killpoint_model::run::RUN_VERSION;
+use killpoint_model::{RunRecord, Verdict};
+
+use crate::error::RunError;
+
+/// The directory of one run.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// Makes a new directory; one that has something in it is refused.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn create(path: &Path) -> Result<Self, RunError> {
+        let fail = |error| RunError::File { path: path.to_owned(), error };
+        fs::create_dir_all(path).map_err(fail)?;
+        let path = fs::canonicalize(path).map_err(fail)?;
+        if fs::read_dir(&path).map_err(fail)?.next().is_some() {
+            return Err(fail(io::Error::other("the run's folder is not empty; name another one")));
+        }
+        Ok(Self { path })
+    }
+
+    /// Opens a stored run.
+    ///
+    /// # Errors
+    /// It is no run, or one that this program can't read.
+    pub fn open(path: &Path) -> Result<(Self, RunRecord), RunError> {
+        let file = path.join("run.json");
+        let text = fs::read_to_string(&file).map_err(|error| RunError::File { path: file.clone(), error })?;
+        let bad = |why: String| RunError::BadRun { path: file.clone(), why };
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        if value.get("format").and_then(|format| format.as_str()) != Some("killpoint-run") {
+            return Err(bad("this is no killpoint run".into()));
+        }
+        let version: (u32, u32) = value
+            .get("version")
+            .and_then(|version| serde_json::from_value(version.clone()).ok())
+            .ok_or_else(|| bad("it has no version".into()))?;
+        if version.0 != RUN_VERSION.0 || version.1 > RUN_VERSION.1 {
+            let (major, minor) = version;
+            return Err(bad(format!("run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it")));
+        }
+        let record = serde_json::from_value(value).map_err(|error| bad(error.to_string()))?;
+        Ok((Self { path: path.to_owned() }, record))
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A trial's folder.
+    pub fn trial(&self, folder: &str) -> PathBuf {
+        self.path.join(folder)
+    }
+
+    /// Writes `run.json` in one step: a reader sees the old one or the new one.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn write(&self, record: &RunRecord) -> Result<(), RunError> {
+        let (file, new) = (self.path.join("run.json"), self.path.join("run.json.new"));
+        let fail = |error| RunError::File { path: file.clone(), error };
+        let text = serde_json::to_string_pretty(record).map_err(|error| fail(io::Error::other(error)))?;
+        fs::File::create(&new)
+            .and_then(|mut out| out.write_all(text.as_bytes()))
+            .and_then(|()| fs::rename(&new, &file))
+            .map_err(fail)
+    }
+
+    /// Reads a trial's history.
+    ///
+    /// # Errors
+    /// It is not there, or can't be understood.
+    pub fn history(&self, folder: &str) -> Result<History, RunError> {
+        let path = self.trial(folder).join("history.jsonl");
+        let text = fs::read(&path).map_err(|error| RunError::File { path: path.clone(), error })?;
+        // A worker's bytes are JSON-escaped, so anything that is no UTF-8 is damage, and shows as a bad line.
+        History::parse(&String::from_utf8_lossy(&text))
+            .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })
+    }
+
+    /// Removes what only a failing trial needs. Failing to remove is no failure of the run.
+    pub fn tidy(&self, folder: &str, verdict: Verdict) {
+        if verdict == Verdict::Holds {
+            for name in ["state", "ledger-copy"] {
+                let _ = fs::remove_dir_all(self.trial(folder).join(name));
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! A run: baselines, then the trials that the strategy makes of them, judged as they end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Instant;
+
+use killpoint_checks::{Case, judge};
+use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
+use killpoint_model::event::EventKind;
+use killpoint_model::run::{RUN_VERSION, TrialRole};
+use killpoint_model::{
+    Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, Source, SystemClock, TrialRecord,
+    TrialVerdict, Verdict,
+};
+use tokio::task::JoinSet;
+
+use crate::check::run_verdict;
+use crate::error::RunError;
+use crate::folder::RunFolder;
+use crate::job::{Job, RunRequest, Strategy};
+use crate::progress::Progress;
+
+/// How often a trial is tried again when the machine, not the worker, failed, or when a boundary that can
+/// only be sampled was missed.
+const TRIES_MAX: u32 = 3;
+
+/// A finished run, with what reports need.
+#[derive(Debug)]
+pub struct Finished {
+    /// The record, as in `run.json`.
+    pub record: RunRecord,
+    /// Histories by trial folder.
+    pub histories: BTreeMap<String, History>,
+    /// The directory.
+    pub folder: RunFolder,
+}
+
+/// Runs everything that was asked for.
+///
+/// # Errors
+/// Invalid input, a worker that does not work without faults, or a run directory that can't be written.
+/// Violations are no errors: they are in the record.
+pub async fn run<P: Progress>(request: RunRequest, progress: &P) -> Result<Finished, RunError> {
+    let mut runner = Runner::new(request, progress)?;
+    runner.folder.write(&runner.record)?;
+    let outcome = runner.carry_out().await;
+    runner.close()?;
+    outcome?;
+    Ok(Finished { record: runner.record, histories: runner.histories, folder: runner.folder })
+}
+
+struct Runner<'p, P> {
+    request: RunRequest,
+    settings: Arc<Settings>,
+    folder: RunFolder,
+    record: RunRecord,
+    histories: BTreeMap<String, History>,
+    /// Two baselines per distinct set of actions.
+    baselines: Vec<Vec<History>>,
+    progress: &'p P,
+    started: Instant,
+}
+
+/// A trial that ended.
+struct Ended {
+    job: Job,
+    folder: String,
+    role: TrialRole,
+    result: TrialResult,
+    duration_ms: u64,
+}
+
+impl<'p, P: Progress> Runner<'p, P> {
+    fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
+        let folder = RunFolder::create(&request.folder)?;
+        let record = RunRecord {
+            format: "killpoint-run".into(),
+            version: RUN_VERSION,
+            killpoint: env!("CARGO_PKG_VERSION").into(),
+            started_at_ms: SystemClock::default().now_ms(),
+            command_line: request.command_line.clone(),
+            settings: request.settings.clone(),
+            trials: Vec::new(),
+            warnings: Vec::new(),
+            interrupted: false,
+            verdict: Verdict::Inconclusive,
+            duration_ms: 0,
+        };
+        Ok(Self {
+            settings: Arc::new(request.settings.clone()),
+            request,
+            folder,
+            record,
+            histories: BTreeMap::new(),
+            baselines: Vec::new(),
+            progress,
+            started: Instant::now(),
+        })
+    }
+
+    async fn carry_out(&mut self) -> Result<(), RunError> {
+        let groups = self.action_groups();
+        self.progress.planned(2 * groups.len());
+        for (index, actions) in groups.iter().enumerate() {
+            self.run_baselines(index, actions).await?;
+        }
+        // A worker that is wrong without any fault needs no faults to be found out, and nothing could be
+        // compared with it.
+        if self.record.interrupted || self.any_violated() {
+            return Ok(());
+        }
+        let plans = self.plans(&groups)?;
+        let mut jobs = Vec::new();
+        for repetition in 1..=self.request.repeat {
+            for (plan, group) in &plans {
+                let index = self.record.trials.len() + jobs.len();
+                jobs.push(Job { index, repetition, plan: plan.clone(), group: *group });
+            }
+        }
+        self.progress.planned(self.record.trials.len() + jobs.len());
+        self.run_jobs(jobs, TrialRole::Faulted).await
+    }
+
+    fn any_violated(&self) -> bool {
+        self.record.trials.iter().any(|trial| {
+            trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Violated)
+        })
+    }
+
+    /// The distinct sets of actions that the plans need; each has its own baselines.
+    fn action_groups(&self) -> Vec<Vec<killpoint_model::plan::ActionSpec>> {
+        match &self.request.strategy {
+            Strategy::Scenarios(plans) => {
+                let mut groups = Vec::new();
+                for plan in plans {
+                    if !groups.contains(&plan.actions) {
+                        groups.push(plan.actions.clone());
+                    }
+                }
+                groups
+            }
+            Strategy::Sweep | Strategy::Boundaries(_) => vec![Vec::new()],
+        }
+    }
+
+    async fn run_baselines(
+        &mut self,
+        group: usize,
+        actions: &[killpoint_model::plan::ActionSpec],
+    ) -> Result<(), RunError> {
+        let baseline = |name: &str| Plan {
+            name: name.to_owned(),
+            provider_plan: "ok".into(),
+            actions: actions.to_vec(),
+            ..Plan::default()
+        };
+        self.baselines.push(Vec::new());
+        for (name, role) in [("baseline", TrialRole::Baseline), ("baseline again", TrialRole::BaselineAgain)] {
+            if self.record.interrupted {
+                return Ok(());
+            }
+            let job = Job { index: self.record.trials.len(), repetition: 1, plan: baseline(name), group };
+            self.run_jobs(vec![job], role).await?;
+        }
+        Ok(())
+    }
+
+    /// The plans of the strategy, bound to this worker, with the group whose baselines they belong to.
+    fn plans(&mut self, groups: &[Vec<killpoint_model::plan::ActionSpec>]) -> Result<Vec<(Plan, usize)>, RunError> {
+        let mut diagnostics = Vec::new();
+        let mut plans = Vec::new();
+        match self.request.strategy.clone() {
+            Strategy::Sweep => plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics)),
+            Strategy::Boundaries(names) => {
+                let mut settings = Settings::clone(&self.settings);
+                settings.sweep.boundaries = names;
+                settings.sweep.plans.clear();
+                plans.extend(self.sweep(&settings, &mut diagnostics));
+            }
+            Strategy::Scenarios(scenarios) => {
+                for plan in scenarios {
+                    let group = groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
+                    let reached = self.reached(group);
+                    let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &reached);
+                    diagnostics.extend(notes);
+                    plans.push((bound, group));
+                }
+            }
+        }
+        for (plan, _) in &plans {
+            diagnostics.extend(parameter_problems(plan));
+        }
+        if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
+            return Err(RunError::Invalid(diagnostics));
+        }
+        self.record.warnings.extend(diagnostics.into_iter().map(|diagnostic| {
+            let help = diagnostic.help.map(|help| format!("; {help}")).unwrap_or_default();
+            format!("{}{help}", diagnostic.message)
+        }));
+        Ok(plans)
+    }
+
+    fn sweep(&self, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Vec<(Plan, usize)> {
+        let Some(baseline) = self.baselines.first().and_then(|pair| pair.first()) else { return Vec::new() };
+        let sweep = killpoint_scenarios::sweep(settings, baseline);
+        diagnostics.extend(sweep.warnings);
+        // A boundary that was asked for is tried although the baseline did not reach it: the trial shows
+        // that it is not reached, and is vacuous.
+        let asked = sweep.unreached.into_iter().map(|hit| killpoint_scenarios::kill_plan(hit));
+        sweep.trials.into_iter().chain(asked).map(|plan| (plan, 0)).collect()
+    }
+
+    fn reached(&self, group: usize) -> BTreeSet<HitName> {
+        let events = self.baselines.get(group).into_iter().flatten().flat_map(|history| &history.events);
+        events
+            .filter_map(|event| match &event.event {
+                EventKind::Hit { hit, .. } => Some(hit.clone()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
+        let mut waiting = jobs.into_iter();
+        let mut running = JoinSet::new();
+        let progress = self.progress;
+        let cancelled = progress.cancelled();
+        tokio::pin!(cancelled);
+        loop {
+            while running.len() < self.request.jobs.max(1) {
+                let Some(job) = waiting.next() else { break };
+                progress.started(&job.plan.name);
+                running.spawn(try_job(job, role, Arc::clone(&self.settings), self.folder.clone()));
+            }
+            tokio::select! {
+                biased;
+                () = &mut cancelled => {
+                    self.record.interrupted = true;
+                    // Dropping a trial kills its worker's tree; its history stays, cut short.
+                    running.shutdown().await;
+                    return Ok(());
+                }
+                ended = running.join_next() => match ended {
+                    None => return Ok(()),
+                    Some(Ok(ended)) => self.take(ended?)?,
+                    Some(Err(error)) => {
+                        return Err(RunError::SetupFailed(format!("a trial's task failed: {error}")));
+                    }
+                },
+            }
+        }
+    }
+
+    /// Judges a trial that ended, and puts it on record.
+    fn take(&mut self, ended: Ended) -> Result<(), RunError> {
+        if ended.role != TrialRole::Faulted {
+            self.refuse_broken_baseline(&ended)?;
+        }
+        let empty = Vec::new();
+        let baselines = self.baselines.get(ended.job.group).unwrap_or(&empty);
+        let history = &ended.result.history;
+        let verdict = judge(&Case { settings: &self.settings, role: ended.role, history, baselines });
+        self.folder.tidy(&ended.folder, verdict.verdict);
+        let trial = TrialRecord {
+            replay: self.replay(&ended)?,
+            folder: ended.folder,
+            role: ended.role,
+            plan: ended.job.plan,
+            repetition: ended.job.repetition,
+            verdict: Some(verdict),
+            duration_ms: ended.duration_ms,
+        };
+        if ended.role != TrialRole::Faulted
+            && let Some(pair) = self.baselines.get_mut(ended.job.group)
+        {
+            pair.push(history.clone());
+        }
+        self.histories.insert(trial.folder.clone(), ended.result.history);
+        self.progress.finished(&trial);
+        self.record.trials.push(trial);
+        self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
+        self.record.duration_ms = self.started.elapsed().as_millis() as u64;
+        self.folder.write(&self.record)
+    }
+
+    /// A baseline that says nothing about the worker is a set-up that failed, not a verdict.
+    fn refuse_broken_baseline(&self, ended: &Ended) -> Result<(), RunError> {
+        if let Some(error) = &ended.result.error {
+            return Err(RunError::SetupFailed(format!("the baseline: {error}")));
+        }
+        let history = &ended.result.history;
+        let rows = history.final_rows().is_some_and(|(_, rows)| !rows.is_empty());
+        let output = || killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
+        let unsettled = history.events.iter().find_map(|event| match &event.event {
+            EventKind::NotSettled { why } => Some(why),
+            _ => None,
+        });
+        if history.attempts().next().is_none() && !rows {
+            let what = unsettled.map_or_else(
+                || "without any fault the worker sent nothing to the provider and its ledger shows no row; \
+                    is the provider's address wired in (`{provider.rest}`), and is there something to do?".to_owned(),
+                |why| format!("without any fault the worker sent nothing, and {why}"),
+            );
+            return Err(RunError::SetupFailed(format!("the baseline: {what}{}", output())));
+        }
+        Ok(())
+    }
+
+    /// The command that replays one trial, and the scenario file that it needs.
+    fn replay(&self, ended: &Ended) -> Result<String, RunError> {
+        let (begin, end) = &self.request.replay;
+        let plan = &ended.job.plan;
+        let selection = match plan.faults.as_slice() {
+            [] if plan.rules.is_empty() => String::new(),
+            [fault] if plan.rules.is_empty() && plan.scenario.is_none() && fault.fault.name == "kill" => {
+                format!(" --boundary '{}'", fault.at)
+            }
+            _ => {
+                let path = self.folder.trial(&ended.folder).join("scenario.toml");
+                std::fs::write(&path, killpoint_scenarios::to_toml(plan))
+                    .map_err(|error| RunError::File { path: path.clone(), error })?;
+                format!(" --scenario '{}'", path.display())
+            }
+        };
+        let end = if end.is_empty() { String::new() } else { format!(" {end}") };
+        Ok(format!("{begin}{selection}{end}"))
+    }
+
+    fn close(&mut self) -> Result<(), RunError> {
+        self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
+        self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
+        self.record.duration_ms = self.started.elapsed().as_millis() as u64;
+        self.folder.write(&self.record)
+    }
+}
+
+/// Runs one trial, again where only the machine failed or where luck decides whether a sample is taken in
+/// time. Every try has a folder of its own; the last one counts.
+async fn try_job(job: Job, role: TrialRole, settings: Arc<Settings>, run: RunFolder) -> Result<Ended, RunError> {
+    let mut attempt = 1;
+    loop {
+        let begun = Instant::now();
+        let retry = if attempt == 1 { String::new() } else { format!("-try{attempt}") };
+        let folder = format!("{}{retry}", job.folder());
+        let spec =
+            TrialSpec { settings: Arc::clone(&settings), plan: job.plan.clone(), folder: run.trial(&folder) };
+        let result = run_trial(spec).await.map_err(|error| RunError::SetupFailed(error.to_string()))?;
+        let infrastructure = matches!(result.error, Some(TrialError::Infrastructure { .. }));
+        if attempt < TRIES_MAX && (infrastructure || sample_was_missed(&job.plan, &result.history)) {
+            attempt += 1;
+            continue;
+        }
+        let duration_ms = begun.elapsed().as_millis() as u64;
+        return Ok(Ended { job, folder, role, result, duration_ms });
+    }
+}
+
+/// Whether a fault waits at a ledger boundary that passed between two samples.
+fn sample_was_missed(plan: &Plan, history: &History) -> bool {
+    let at_ledger = plan.faults.iter().any(|fault| fault.at.source == Some(Source::Ledger));
+    let landed = |event: &EventKind| matches!(event, EventKind::FaultDone { landed: true, .. });
+    let landings = history.events.iter().filter(|event| landed(&event.event)).count();
+    at_ledger && landings < plan.faults.len()
+}
+
+/// What the faults say of their parameters.
+fn parameter_problems(plan: &Plan) -> Vec<Diagnostic> {
+    plan.faults
+        .iter()
+        .filter_map(|at| {
+            let why = killpoint_engine::faults::find(&at.fault.name)?.check(&at.fault.with).err()?;
+            Some(Diagnostic::error("bad-parameter", format!("{}: fault `{}`: {why}", plan.name, at.fault.name)))
+        })
+        .collect()
+}
+
+/// The verdict of a trial, for callers that hold a record.
+impl Finished {
+    /// Trials with their verdicts, in order.
+    pub fn verdicts(&self) -> impl Iterator<Item = (&TrialRecord, &TrialVerdict)> {
+        self.record.trials.iter().filter_map(|trial| Some((trial, trial.verdict.as_ref()?)))
+    }
+}
