@@ -16,7 +16,9 @@ pub fn output_tail(folder: &Path) -> String {
             let name = name.to_string_lossy();
             name.ends_with(".stdout") || name.ends_with(".stderr")
         })
-        .filter_map(|entry| Some((entry.metadata().ok().filter(|meta| meta.len() > 0)?.modified().ok()?, entry.path())))
+        .filter_map(|entry| {
+            Some((entry.metadata().ok().filter(|meta| meta.len() > 0)?.modified().ok()?, entry.path()))
+        })
         .collect();
     files.sort();
     let Some((_, newest)) = files.pop() else { return String::new() };

@@ -115,7 +115,8 @@ pub fn words(root: &Path) -> Vec<String> {
 }
 
 fn text_words(bytes: &[u8], found: &mut BTreeSet<String>) {
-    for word in bytes.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| (4..=40).contains(&word.len())) {
+    for word in bytes.split(|byte| !byte.is_ascii_alphabetic()).filter(|word| (4..=40).contains(&word.len()))
+    {
         found.insert(String::from_utf8_lossy(word).to_ascii_lowercase());
     }
 }
@@ -145,7 +146,9 @@ mod tests {
     fn words_of_databases_and_text_files_are_found() -> Result<(), Box<dyn std::error::Error>> {
         let folder = tempfile::tempdir()?;
         let db = rusqlite::Connection::open(folder.path().join("a.db"))?;
-        db.execute_batch("create table q (state text, code int); insert into q values ('delivery_unknown', 3)")?;
+        db.execute_batch(
+            "create table q (state text, code int); insert into q values ('delivery_unknown', 3)",
+        )?;
         drop(db);
         fs::write(folder.path().join("journal.json"), r#"{"status":"parked"}"#)?;
         let found = words(folder.path());

@@ -22,15 +22,13 @@ impl Templates {
         while let Some(open) = rest.find('{') {
             filled.push_str(&rest[..open]);
             let after = &rest[open + 1..];
-            match after.find('}').and_then(|close| Some((close, self.values.get(&after[..close])?))) {
-                Some((close, value)) => {
-                    filled.push_str(value);
-                    rest = &after[close + 1..];
-                }
-                None => {
-                    filled.push('{');
-                    rest = after;
-                }
+            let known = after.find('}').and_then(|close| Some((close, self.values.get(&after[..close])?)));
+            if let Some((close, value)) = known {
+                filled.push_str(value);
+                rest = &after[close + 1..];
+            } else {
+                filled.push('{');
+                rest = after;
             }
         }
         filled.push_str(rest);

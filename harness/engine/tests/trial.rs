@@ -31,9 +31,13 @@ fn settings(mode: &str, items: &str) -> Settings {
         path: Some("{state}/ledger.db".into()),
         query: Some("select id as action, state from items".into()),
         command: None,
-        states: [("new", RowState::Created), ("sending", RowState::Dispatching), ("sent", RowState::Confirmed)]
-            .map(|(word, state)| (word.to_owned(), state))
-            .into(),
+        states: [
+            ("new", RowState::Created),
+            ("sending", RowState::Dispatching),
+            ("sent", RowState::Confirmed),
+        ]
+        .map(|(word, state)| (word.to_owned(), state))
+        .into(),
         executions: std::collections::BTreeMap::new(),
         absent: None,
         boundaries: Vec::new(),
@@ -60,7 +64,11 @@ async fn history_of(settings: Settings, plan: Plan) -> History {
 }
 
 fn position(history: &History, wanted: impl Fn(&EventKind) -> bool) -> usize {
-    history.events.iter().position(|event| wanted(&event.event)).unwrap_or_else(|| panic!("not there: {}", history.to_text()))
+    history
+        .events
+        .iter()
+        .position(|event| wanted(&event.event))
+        .unwrap_or_else(|| panic!("not there: {}", history.to_text()))
 }
 
 fn settled_by(history: &History) -> Option<SettledBy> {
@@ -84,17 +92,27 @@ fn hits(history: &History) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_baseline_reaches_its_boundaries_in_order_and_settles_by_exit() {
-    let history = history_of(settings("drain", "1"), Plan { name: "baseline".into(), ..Plan::default() }).await;
+    let history =
+        history_of(settings("drain", "1"), Plan { name: "baseline".into(), ..Plan::default() }).await;
     assert_eq!(settled_by(&history), Some(SettledBy::Exit));
     assert_eq!(final_states(&history), [RowState::Confirmed]);
     let counters = history.counters();
     assert_eq!((counters.attempts, counters.effects, counters.acknowledged), (1, 1, 1));
     let hits = hits(&history);
-    let wanted = ["mark:claimed#1", "provider:connected#1", "provider:received#1", "provider:committed#1",
-        "provider:replying#1", "provider:replied#1", "mark:done#1"];
+    let wanted = [
+        "mark:claimed#1",
+        "provider:connected#1",
+        "provider:received#1",
+        "provider:committed#1",
+        "provider:replying#1",
+        "provider:replied#1",
+        "mark:done#1",
+    ];
     let mut rest = hits.iter();
     assert!(wanted.iter().all(|name| rest.any(|hit| hit == name)), "{hits:?}");
-    assert!(hits.contains(&"ledger:dispatching#1".to_owned()) && hits.contains(&"ledger:confirmed#1".to_owned()));
+    assert!(
+        hits.contains(&"ledger:dispatching#1".to_owned()) && hits.contains(&"ledger:confirmed#1".to_owned())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,9 +219,13 @@ async fn a_second_worker_runs_while_the_first_waits() {
         ..Plan::default()
     };
     let history = history_of(settings("drain", "1"), plan).await;
-    let spawned = |number| position(&history, |event| matches!(event, EventKind::Spawned { worker, .. } if *worker == number));
+    let spawned = |number| {
+        position(&history, |event| matches!(event, EventKind::Spawned { worker, .. } if *worker == number))
+    };
     let done = position(&history, |event| matches!(event, EventKind::FaultDone { landed: true, .. }));
-    let first_attempt = position(&history, |event| matches!(event, EventKind::Provider(killpoint_model::provider::ProviderEvent::Received(_))));
+    let first_attempt = position(&history, |event| {
+        matches!(event, EventKind::Provider(killpoint_model::provider::ProviderEvent::Received(_)))
+    });
     assert!(spawned(1) < spawned(2) && spawned(2) < first_attempt && first_attempt < done);
     assert_eq!(history.counters().effects, 2, "this worker's claim protects nothing");
 }

@@ -100,7 +100,8 @@ async fn answer(stream: UnixStream, worker: u32, inbox: &mpsc::UnboundedSender<S
 
 /// The mark's name in a request line.
 fn name_of(line: &str) -> Result<String, String> {
-    let rest = line.strip_prefix("killpoint-mark ").ok_or("the line does not begin with `killpoint-mark 1 `")?;
+    let rest =
+        line.strip_prefix("killpoint-mark ").ok_or("the line does not begin with `killpoint-mark 1 `")?;
     let name = rest
         .strip_prefix("1 ")
         .ok_or("this killpoint speaks version 1 of the mark protocol; use the client that belongs to it")?

@@ -63,7 +63,11 @@ pub struct Watch {
 
 impl Watch {
     /// Watches on behalf of one trial.
-    pub(crate) fn new(recorder: Arc<Recorder>, inbox: mpsc::UnboundedSender<Signal>, tally: WireTally) -> Self {
+    pub(crate) fn new(
+        recorder: Arc<Recorder>,
+        inbox: mpsc::UnboundedSender<Signal>,
+        tally: WireTally,
+    ) -> Self {
         Self { recorder, inbox, tally }
     }
 }

@@ -25,17 +25,22 @@ impl Fault for Kill {
 
     fn check(&self, with: &Parameters) -> Result<(), String> {
         known_only(with, &["worker"])?;
-        match with.get("worker").map(|worker| worker.as_u64()) {
+        match with.get("worker").map(serde_json::Value::as_u64) {
             Some(None | Some(0)) => Err("`worker`: a number from 1 is needed".into()),
             _ => Ok(()),
         }
     }
 
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
-        let target = with.get("worker").and_then(serde_json::Value::as_u64).map_or(worker, |number| number as u32);
+        let target =
+            with.get("worker").and_then(serde_json::Value::as_u64).map_or(worker, |number| number as u32);
         Box::pin(async move {
             let landed = trial.kill(target).await?;
-            let note = if landed { "signal 9 landed" } else { "no live worker was left to kill: the kill came too late" };
+            let note = if landed {
+                "signal 9 landed"
+            } else {
+                "no live worker was left to kill: the kill came too late"
+            };
             Ok(Landing { landed, note: note.into() })
         })
     }

@@ -54,7 +54,10 @@ impl Fault for SecondWorker {
             trial.drive(Goal::WorkerRests { worker: SECOND, quiet }).await?;
             if with.get("then").and_then(serde_json::Value::as_str) == Some("kill") {
                 let landed = trial.kill(worker.max(1)).await?;
-                return Ok(Landing { landed, note: "the first worker was killed after the second rested".into() });
+                return Ok(Landing {
+                    landed,
+                    note: "the first worker was killed after the second rested".into(),
+                });
             }
             Ok(Landing { landed: true, note: "the first worker goes on after the second rested".into() })
         })

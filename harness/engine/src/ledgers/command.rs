@@ -63,10 +63,15 @@ impl Ledger for Command {
 }
 
 fn row_of(line: &str, settings: &LedgerSettings) -> Result<LedgerRow, String> {
-    let bad = |why: &str| format!("ledger command: line `{}`: {why}", line.chars().take(120).collect::<String>());
+    let bad =
+        |why: &str| format!("ledger command: line `{}`: {why}", line.chars().take(120).collect::<String>());
     let mut value: serde_json::Value = serde_json::from_str(line).map_err(|error| bad(&error.to_string()))?;
     let object = value.as_object_mut().ok_or_else(|| bad("it is no JSON object"))?;
-    let word = object.get("state").and_then(|state| state.as_str()).ok_or_else(|| bad("`state` is missing"))?.to_owned();
+    let word = object
+        .get("state")
+        .and_then(|state| state.as_str())
+        .ok_or_else(|| bad("`state` is missing"))?
+        .to_owned();
     let state = canonical(&word, &settings.states, "state")?;
     object.insert("state".into(), state.as_str().into());
     object.entry("raw_state").or_insert(word.into());
@@ -94,7 +99,8 @@ fn run(command: &CommandSettings, templates: &Templates) -> Result<String, Strin
     let streams = (child.stdout.take(), child.stderr.take());
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        let errors = std::thread::spawn(move || streams.1.map(|stream| text_of(stream, 64 << 10)).unwrap_or_default());
+        let errors =
+            std::thread::spawn(move || streams.1.map(|stream| text_of(stream, 64 << 10)).unwrap_or_default());
         let output = streams.0.map(|stream| text_of(stream, OUTPUT_MAX)).unwrap_or_default();
         // The receiver is gone only when the limit has passed.
         let _ = sender.send((output, errors.join().unwrap_or_default()));
@@ -152,7 +158,8 @@ mod tests {
         let mut templates = Templates::default();
         templates.set("state", state.display().to_string());
         let settings = settings(script);
-        let reader = super::super::LedgerReader::new(&settings, None, &templates, &folder.path().join("scratch"));
+        let reader =
+            super::super::LedgerReader::new(&settings, None, &templates, &folder.path().join("scratch"));
         let reader = reader.ok_or("no reader")?;
         let copy = reader.copy().map_err(|error| error.to_string())?;
         let (view, _) = reader.read(&copy, true);
@@ -161,9 +168,12 @@ mod tests {
 
     #[test]
     fn rows_come_from_the_copy_with_the_stores_own_words() {
-        let rows = read(r#"for f in "$1"/*.json; do echo "{\"action\":\"$(basename $f .json)\",\"state\":\"sent\",\"key\":null}"; done"#);
-        let summary: Result<Vec<_>, _> =
-            rows.map(|rows| rows.into_iter().map(|row| (row.action, row.state, row.raw_state, row.key)).collect());
+        let rows = read(
+            r#"for f in "$1"/*.json; do echo "{\"action\":\"$(basename $f .json)\",\"state\":\"sent\",\"key\":null}"; done"#,
+        );
+        let summary: Result<Vec<_>, _> = rows.map(|rows| {
+            rows.into_iter().map(|row| (row.action, row.state, row.raw_state, row.key)).collect()
+        });
         assert_eq!(summary, Ok(vec![("a".into(), RowState::Confirmed, Some("sent".into()), None)]));
     }
 
@@ -172,7 +182,12 @@ mod tests {
         assert!(read("echo 'no journal' >&2; exit 3").is_err_and(|error| error.contains("no journal")));
         assert!(read("echo not json").is_err_and(|error| error.contains("not json")));
         assert!(read(r#"echo '{"action":"a"}'"#).is_err_and(|error| error.contains("`state` is missing")));
-        assert!(read(r#"echo '{"action":"a","state":"odd"}'"#).is_err_and(|error| error.contains("not mapped")));
-        assert!(read(r#"echo '{"action":"a","state":"sent","colour":1}'"#).is_err_and(|error| error.contains("colour")));
+        assert!(
+            read(r#"echo '{"action":"a","state":"odd"}'"#).is_err_and(|error| error.contains("not mapped"))
+        );
+        assert!(
+            read(r#"echo '{"action":"a","state":"sent","colour":1}'"#)
+                .is_err_and(|error| error.contains("colour"))
+        );
     }
 }

@@ -119,7 +119,9 @@ fn mapped_row(row: &Row<'_>, columns: &[String], settings: &LedgerSettings) -> R
             }
             continue;
         };
-        let count = |text: &str| text.parse().map_err(|_| format!("ledger query: `{column}` is `{text}`, not a count"));
+        let count = |text: &str| {
+            text.parse().map_err(|_| format!("ledger query: `{column}` is `{text}`, not a count"))
+        };
         match column.as_str() {
             "action" => mapped.action = text,
             "state" => {
@@ -179,7 +181,10 @@ pub fn column_words(path: &Path, found: &mut BTreeSet<String>) {
             let values = names(&distinct);
             if values.len() <= CATEGORY_MAX {
                 found.extend(
-                    values.iter().filter(|value| value.len() <= 64).map(|value| format!("{table}.{column}={value}")),
+                    values
+                        .iter()
+                        .filter(|value| value.len() <= 64)
+                        .map(|value| format!("{table}.{column}={value}")),
                 );
             }
         }
@@ -213,9 +218,11 @@ mod tests {
         let mut templates = Templates::default();
         templates.set("state", state.display().to_string());
         let scratch = state.join("copy");
-        let reader = super::super::LedgerReader::new(settings, None, &templates, &scratch).ok_or("no reader")?;
+        let reader =
+            super::super::LedgerReader::new(settings, None, &templates, &scratch).ok_or("no reader")?;
         let copy = reader.copy().map_err(|error| error.to_string())?;
-        let reading = Reading { settings, copy: &copy.folder, templates: &templates, settle_query: None, must_exist };
+        let reading =
+            Reading { settings, copy: &copy.folder, templates: &templates, settle_query: None, must_exist };
         Sqlite.read(&reading)
     }
 
@@ -224,7 +231,9 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let db = Connection::open(folder.path().join("l.db"))?;
         db.pragma_update(None, "journal_mode", "wal")?;
-        db.execute_batch("create table jobs (id text, status text, n int); insert into jobs values ('a', 'done', 2)")?;
+        db.execute_batch(
+            "create table jobs (id text, status text, n int); insert into jobs values ('a', 'done', 2)",
+        )?;
         let wal = folder.path().join("l.db-wal");
         let before = std::fs::read(&wal)?;
         let settings = settings("select id as action, status as state, n as attempts from jobs");
@@ -243,7 +252,9 @@ mod tests {
         let db = Connection::open(folder.path().join("l.db"))?;
         db.execute_batch("create table jobs (id text, status text); insert into jobs values ('a', 'odd')")?;
         let error = |query: &str| read(&settings(query), folder.path(), true).map(|_| ()).unwrap_err();
-        assert!(error("select id as action, status as state from jobs").contains("state `odd` is not mapped"));
+        assert!(
+            error("select id as action, status as state from jobs").contains("state `odd` is not mapped")
+        );
         assert!(error("select id as action from jobs").contains("no column `state`"));
         assert!(error("select id as action, 'done' as state, 1 as colour from jobs").contains("`colour`"));
         assert!(error("select nonsense").contains("no such column"));

@@ -6,11 +6,11 @@ use fake_provider::{Passage, Point};
 use killpoint_model::event::EventKind;
 use killpoint_model::{HitName, Source};
 
+use super::Trial;
 use super::hits::{Onward, Reached};
 use super::settle::{AfterExit, Rest, after_exit};
 use super::setup::COMMANDS;
 use super::worker::{Life, Start};
-use super::Trial;
 use crate::boundaries::{Signal, provider};
 use crate::error::TrialError;
 use crate::os::SlotEvent;
@@ -44,7 +44,7 @@ impl Trial {
     /// Handles signals until the goal is reached.
     pub(crate) async fn drive(&mut self, goal: Goal) -> Result<(), TrialError> {
         loop {
-            if self.is_reached(goal).await? {
+            if self.is_reached(goal)? {
                 return Ok(());
             }
             let tick = self.tick_pause();
@@ -86,7 +86,7 @@ impl Trial {
         Ok(())
     }
 
-    async fn is_reached(&mut self, goal: Goal) -> Result<bool, TrialError> {
+    fn is_reached(&mut self, goal: Goal) -> Result<bool, TrialError> {
         match goal {
             Goal::CommandEnded => {
                 let running = self.workers.get(&COMMANDS).is_some_and(|worker| worker.life == Life::Running);
@@ -103,12 +103,15 @@ impl Trial {
                 let quiet = self.last_activity.elapsed() >= quiet && !self.provider_busy();
                 Ok(done || quiet || Instant::now() >= self.deadline)
             }
-            Goal::Settled => self.is_settled().await,
+            Goal::Settled => Ok(self.is_settled()),
         }
     }
 
-    async fn is_settled(&mut self) -> Result<bool, TrialError> {
-        if !self.faults_over && self.pending.is_empty() && self.plan.rules.iter().all(|rule| self.tally.is_used_up(rule)) {
+    fn is_settled(&mut self) -> bool {
+        if !self.faults_over
+            && self.pending.is_empty()
+            && self.plan.rules.iter().all(|rule| self.tally.is_used_up(rule))
+        {
             self.end_faults();
         }
         let mut workers = self.workers.values().filter(|worker| worker.number != COMMANDS);
@@ -129,11 +132,11 @@ impl Trial {
                 self.end_faults();
                 if !all_done {
                     self.touch();
-                    return Ok(false);
+                    return false;
                 }
             }
             self.recorder.append(EventKind::Settled { by, window_complete: true });
-            return Ok(true);
+            return true;
         }
         let why = if self.restarts > self.settings.worker.restarts_max {
             let last = self.workers.values().rev().find_map(|worker| worker.last_code);
@@ -142,11 +145,11 @@ impl Trial {
         } else if Instant::now() >= self.deadline {
             format!("the trial was not at rest after {} ms", self.settings.settle.deadline_ms)
         } else {
-            return Ok(false);
+            return false;
         };
         self.end_faults();
         self.recorder.append(EventKind::NotSettled { why });
-        Ok(true)
+        true
     }
 
     /// Lifts what is left of the plan: only recovery follows.
@@ -190,7 +193,8 @@ impl Trial {
             Signal::Mark { worker, name, answer } => {
                 self.touch();
                 let Ok(name) = format!("mark:{name}").parse::<HitName>() else { return Ok(()) };
-                let onward = self.reach(Reached { name, operation: None, subject: None, worker, exact: true }).await?;
+                let onward =
+                    self.reach(Reached { name, operation: None, subject: None, worker, exact: true }).await?;
                 if onward == Onward::Go {
                     // The worker may have been ended meanwhile by something else than us.
                     let _ = answer.send(());
@@ -268,8 +272,12 @@ impl Trial {
             self.drain_provider().await;
             self.look_at_dead_ledger().await?;
         }
-        let killed: Vec<u32> =
-            self.workers.values().filter(|worker| worker.life == Life::Killed && worker.number != COMMANDS).map(|worker| worker.number).collect();
+        let killed: Vec<u32> = self
+            .workers
+            .values()
+            .filter(|worker| worker.life == Life::Killed && worker.number != COMMANDS)
+            .map(|worker| worker.number)
+            .collect();
         for number in killed {
             self.start_worker(number).await?;
         }

@@ -12,6 +12,7 @@ use super::{Trial, blocking};
 use crate::boundaries::ledger::changes;
 use crate::error::TrialError;
 use crate::faults;
+use crate::os::{OsError, Slot};
 use crate::state::Signature;
 
 /// A moment that was reached.
@@ -103,11 +104,15 @@ impl Trial {
         self.recorder.append(EventKind::FaultAnnounced { at: due.at.clone(), fault: due.fault.clone() });
         let landing = match faults::find(&due.fault.name) {
             Some(fault) => fault.apply(self, worker, &due.fault.with).await?,
-            None => faults::Landing { landed: false, note: format!("nobody knows the fault `{}`", due.fault.name) },
+            None => faults::Landing {
+                landed: false,
+                note: format!("nobody knows the fault `{}`", due.fault.name),
+            },
         };
         self.recorder.append(EventKind::FaultDone { at: due.at, landed: landing.landed, note: landing.note });
         self.extend_deadline();
-        let dead = self.workers.get(&worker).map_or(!self.has_live_worker(), |worker| worker.life == Life::Killed);
+        let dead =
+            self.workers.get(&worker).map_or(!self.has_live_worker(), |worker| worker.life == Life::Killed);
         Ok(if dead { Onward::Dead } else { Onward::Go })
     }
 
@@ -210,7 +215,7 @@ impl Trial {
     /// Stops every live worker's whole tree.
     pub(super) async fn freeze(&mut self) -> Result<(), TrialError> {
         if !self.frozen {
-            self.for_live_slots(|slot| slot.freeze(), "stopping the worker's tree").await?;
+            self.for_live_slots(Slot::freeze, "stopping the worker's tree").await?;
             self.frozen = true;
         }
         Ok(())
@@ -219,7 +224,7 @@ impl Trial {
     /// Lets every live worker go on.
     pub(crate) async fn thaw(&mut self) -> Result<(), TrialError> {
         if self.frozen {
-            self.for_live_slots(|slot| slot.thaw(), "letting the worker's tree go on").await?;
+            self.for_live_slots(Slot::thaw, "letting the worker's tree go on").await?;
             self.frozen = false;
         }
         Ok(())
@@ -227,7 +232,7 @@ impl Trial {
 
     async fn for_live_slots(
         &mut self,
-        act: fn(&crate::os::Slot) -> Result<(), crate::os::OsError>,
+        act: fn(&Slot) -> Result<(), OsError>,
         doing: &'static str,
     ) -> Result<(), TrialError> {
         for worker in self.workers.values().filter(|worker| worker.is_live()) {
@@ -245,7 +250,8 @@ impl Trial {
     /// before the last byte is written.
     pub(super) fn needs_exact_end(&self) -> bool {
         self.pending.iter().any(|fault| {
-            fault.at.source == Some(Source::Provider) && ["replied", "dropped"].contains(&fault.at.point.as_str())
+            fault.at.source == Some(Source::Provider)
+                && ["replied", "dropped"].contains(&fault.at.point.as_str())
         })
     }
 }

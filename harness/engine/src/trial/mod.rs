@@ -8,8 +8,8 @@
 
 mod drive;
 mod hits;
-mod setup;
 mod settle;
+mod setup;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -74,7 +74,12 @@ impl WireTally {
             | ProviderEvent::LookupReplied { .. }
             | ProviderEvent::LookupUnanswered { .. } => -1,
             ProviderEvent::RuleFired { rule, .. } => {
-                *self.fired.lock().unwrap_or_else(PoisonError::into_inner).entry(rule.clone()).or_default() += 1;
+                *self
+                    .fired
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .entry(rule.clone())
+                    .or_default() += 1;
                 return;
             }
             _ => return,
@@ -88,7 +93,8 @@ impl WireTally {
 
     /// Whether a rule can't fire any more.
     fn is_used_up(&self, rule: &Rule) -> bool {
-        let fired = self.fired.lock().unwrap_or_else(PoisonError::into_inner).get(&rule.id).copied().unwrap_or(0);
+        let fired =
+            self.fired.lock().unwrap_or_else(PoisonError::into_inner).get(&rule.id).copied().unwrap_or(0);
         let times = rule.matches.nth.map(|_| 1).or(rule.times);
         times.is_some_and(|times| fired >= times)
     }
@@ -150,7 +156,10 @@ pub async fn run_trial(spec: TrialSpec) -> Result<TrialResult, TrialError> {
     }
     recorder.append(EventKind::TrialEnded);
     if let Some(failure) = recorder.failure() {
-        error.get_or_insert(TrialError::Infrastructure { doing: "writing the history".into(), error: failure });
+        error.get_or_insert(TrialError::Infrastructure {
+            doing: "writing the history".into(),
+            error: failure,
+        });
     }
     Ok(TrialResult { history: recorder.history(), error })
 }
@@ -168,7 +177,10 @@ impl Trial {
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let server = Server::start(config, Arc::new(watch), clock).await.map_err(|error| {
-            TrialError::Infrastructure { doing: "starting the fake provider".into(), error: error.to_string() }
+            TrialError::Infrastructure {
+                doing: "starting the fake provider".into(),
+                error: error.to_string(),
+            }
         })?;
         let state = spec.folder.join("state");
         let now = Instant::now();

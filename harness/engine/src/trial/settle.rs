@@ -84,7 +84,9 @@ pub(super) fn after_exit(
         Lifecycle::OneShot if code == Some(0) && settle == SettleBy::Exit => AfterExit::Done,
         Lifecycle::OneShot if code == Some(0) => AfterExit::Again,
         Lifecycle::Daemonises if !tree_is_empty => AfterExit::Nothing,
-        Lifecycle::Drains | Lifecycle::OneShot | Lifecycle::RunsForever | Lifecycle::Daemonises => AfterExit::Restart,
+        Lifecycle::Drains | Lifecycle::OneShot | Lifecycle::RunsForever | Lifecycle::Daemonises => {
+            AfterExit::Restart
+        }
     }
 }
 
@@ -121,7 +123,8 @@ mod tests {
 
     #[test]
     fn a_query_or_terminal_rows_settle() {
-        let (settings, open, done) = (settings(SettleBy::Query), view(RowState::Created), view(RowState::Unknown));
+        let (settings, open, done) =
+            (settings(SettleBy::Query), view(RowState::Created), view(RowState::Unknown));
         let rest = Rest {
             settings: &settings,
             all_done: false,
@@ -148,7 +151,10 @@ mod tests {
         assert_eq!(exit(Lifecycle::OneShot, Some(75)), AfterExit::Again);
         assert_eq!(exit(Lifecycle::OneShot, Some(0)), AfterExit::Done);
         assert_eq!(exit(Lifecycle::RunsForever, Some(0)), AfterExit::Restart);
-        assert_eq!(after_exit(Lifecycle::Daemonises, SettleBy::Quiet, &[], Some(0), false), AfterExit::Nothing);
+        assert_eq!(
+            after_exit(Lifecycle::Daemonises, SettleBy::Quiet, &[], Some(0), false),
+            AfterExit::Nothing
+        );
         assert_eq!(after_exit(Lifecycle::OneShot, SettleBy::Quiet, &[], Some(0), true), AfterExit::Again);
     }
 }

@@ -2,16 +2,17 @@
 
 use std::fs;
 
+use killpoint_model::Settings;
 use killpoint_model::event::{CommandRole, EventKind};
 use killpoint_model::history::line_of;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::settings::CommandSettings;
-use killpoint_model::Settings;
 
 use super::drive::Goal;
 use super::worker::{Start, Worker, tail};
 use super::{Trial, blocking};
 use crate::boundaries::Signal;
+use crate::capture::OnLine;
 use crate::error::TrialError;
 
 /// The number of the slot in which commands of the configuration run.
@@ -40,7 +41,8 @@ impl Trial {
             containment_reason: commands.slot().containment_reason().map(str::to_owned),
             process_limit: commands.slot().process_limit(),
         });
-        let from = self.settings.state.from.as_ref().map_or("fresh".into(), |path| path.display().to_string());
+        let from =
+            self.settings.state.from.as_ref().map_or("fresh".into(), |path| path.display().to_string());
         self.recorder.append(EventKind::StateReady { from });
         self.workers.insert(COMMANDS, commands);
         let settings = std::sync::Arc::clone(&self.settings);
@@ -78,9 +80,10 @@ impl Trial {
         command: &CommandSettings,
         name: &str,
     ) -> Result<(), TrialError> {
-        let kill_line = self.settings.state.enqueue_kill_after.clone().filter(|_| role == CommandRole::Enqueue);
+        let kill_line =
+            self.settings.state.enqueue_kill_after.clone().filter(|_| role == CommandRole::Enqueue);
         let outbox = self.outbox.clone();
-        let on_line = kill_line.clone().map(|wanted| -> Box<dyn Fn(&str) + Send> {
+        let on_line = kill_line.clone().map(|wanted| -> OnLine {
             Box::new(move |line| {
                 if line.contains(&wanted) {
                     // The trial may be over already; then nobody needs the line.

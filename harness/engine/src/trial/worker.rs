@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use super::blocking;
 use crate::boundaries::Signal;
 use crate::boundaries::mark::{MarkServer, SOCKET_VARIABLE};
-use crate::capture::Capture;
+use crate::capture::{Capture, OnLine};
 use crate::error::TrialError;
 use crate::os::{Slot, SlotSpec, SpawnSpec};
 use crate::recorder::Recorder;
@@ -60,7 +60,7 @@ pub(super) struct Start<'a> {
     /// Prefix of the output files, such as `worker1-generation2`.
     pub(super) name: String,
     /// Called for each whole line of standard output.
-    pub(super) on_line: Option<Box<dyn Fn(&str) + Send>>,
+    pub(super) on_line: Option<OnLine>,
 }
 
 impl Worker {
@@ -78,10 +78,19 @@ impl Worker {
         let on_event = Box::new(move |event| drop(signals.send(Signal::Worker { worker: number, event })));
         let spec = SlotSpec { processes_max, pid_base: 1000 * (number + 1), force: None };
         let slot = blocking(move || {
-            Slot::open(&spec, on_event).map_err(|error| TrialError::from_os("making the worker's slot", &error))
+            Slot::open(&spec, on_event)
+                .map_err(|error| TrialError::from_os("making the worker's slot", &error))
         })
         .await?;
-        Ok(Self { number, life: Life::New, pid: 0, last_code: None, slot: Arc::new(slot), marks, captures: Vec::new() })
+        Ok(Self {
+            number,
+            life: Life::New,
+            pid: 0,
+            last_code: None,
+            slot: Arc::new(slot),
+            marks,
+            captures: Vec::new(),
+        })
     }
 
     pub(super) fn slot(&self) -> &Slot {
@@ -100,20 +109,24 @@ impl Worker {
     pub(super) async fn start(&mut self, start: Start<'_>) -> Result<(u32, Vec<String>), TrialError> {
         let fill = |word: &String| start.templates.fill(word);
         let argv: Vec<String> = start.command.argv.iter().map(fill).collect();
-        let mut env: BTreeMap<String, String> =
-            std::env::vars_os().filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?))).collect();
+        let mut env: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
+            .collect();
         env.extend(start.command.env.iter().map(|(name, value)| (name.clone(), fill(value))));
         env.insert(SOCKET_VARIABLE.to_owned(), self.marks.path());
         let mut on_line = start.on_line;
         let mut pipes = Vec::new();
         for stream in ["stdout", "stderr"] {
-            let file = format!("{}.{stream}", start.name);
-            let (end, capture) = Capture::start(start.folder, &file, start.output_bytes_max, on_line.take())
-                .map_err(|error| TrialError::from_os("capturing the worker's output", &error))?;
+            let output = format!("{}.{stream}", start.name);
+            let (end, capture) =
+                Capture::start(start.folder, &output, start.output_bytes_max, on_line.take())
+                    .map_err(|error| TrialError::from_os("capturing the worker's output", &error))?;
             self.captures.push((stream.to_owned(), Mutex::new(capture)));
             pipes.push(end);
         }
-        let (Some(stderr), Some(stdout)) = (pipes.pop(), pipes.pop()) else { unreachable!("two pipes were made") };
+        let (Some(stderr), Some(stdout)) = (pipes.pop(), pipes.pop()) else {
+            unreachable!("two pipes were made")
+        };
         let (slot, cwd) = (Arc::clone(&self.slot), start.command.cwd.clone());
         let words = argv.clone();
         let what = format!("starting `{}`", argv.first().map(String::as_str).unwrap_or_default());
@@ -143,7 +156,10 @@ impl Worker {
     /// because the next worker must be ended too.
     pub(super) async fn stop(&mut self, recorder: &Recorder) {
         if let Err(error) = self.kill(recorder).await {
-            recorder.append(EventKind::Infrastructure { doing: "ending the trial".into(), error: error.to_string() });
+            recorder.append(EventKind::Infrastructure {
+                doing: "ending the trial".into(),
+                error: error.to_string(),
+            });
         }
         self.life = Life::Done;
     }
@@ -152,7 +168,9 @@ impl Worker {
     pub(super) async fn close_output(&mut self, recorder: &Recorder) {
         for (stream, capture) in self.captures.drain(..) {
             let capture = capture.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let Ok(captured) = tokio::task::spawn_blocking(move || capture.finish(OUTPUT_LIMIT)).await else { continue };
+            let Ok(captured) = tokio::task::spawn_blocking(move || capture.finish(OUTPUT_LIMIT)).await else {
+                continue;
+            };
             recorder.append(EventKind::Output {
                 worker: self.number,
                 stream,
@@ -165,7 +183,9 @@ impl Worker {
 
 /// The last lines of a captured stream, for messages.
 pub(super) fn tail(folder: &Path, name: &str) -> String {
-    let read = |stream: &str| std::fs::read(PathBuf::from(folder).join(format!("{name}.{stream}"))).unwrap_or_default();
+    let read = |stream: &str| {
+        std::fs::read(PathBuf::from(folder).join(format!("{name}.{stream}"))).unwrap_or_default()
+    };
     let bytes = [read("stdout"), read("stderr")].concat();
     let text = String::from_utf8_lossy(&bytes);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
