@@ -308,11 +308,13 @@ fn kill_children() {
 
 /// Default dispositions, and everything blocked: nothing but SIGKILL is for the init.
 fn reset_signals() {
-    // SAFETY: system calls on locals; an all-zero sigaction is the default one.
+    // SAFETY: system calls on locals. The kernel's sigaction is at most four words, and all-zero it is the
+    // default one. The C library's own function would leave out the signals it uses for threads.
     unsafe {
-        let default: libc::sigaction = zeroed();
+        let default = [0_u64; 4];
+        let (none, mask_bytes) = (null_mut::<u64>(), size_of::<u64>());
         for signal in 1..=64 {
-            libc::sigaction(signal, &raw const default, null_mut());
+            libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), none, mask_bytes);
         }
         let mut all: libc::sigset_t = zeroed();
         libc::sigfillset(&raw mut all);
