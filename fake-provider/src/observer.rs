@@ -22,7 +22,7 @@ pub enum Point {
     /// The whole reply was written.
     Replied,
     /// The exchange ended without a whole reply, by the provider's doing; comes in place of
-    /// [`Point::Replied`].
+    /// [`Point::Replied`]. A reset is sent right after it.
     Dropped,
     /// A lookup was read and evaluated; its answer follows.
     Lookup,

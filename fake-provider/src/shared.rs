@@ -42,6 +42,26 @@ pub(crate) struct Shared {
     barriers: Mutex<BTreeMap<SocketAddr, oneshot::Sender<()>>>,
 }
 
+/// Tells a connection that everything open at its time is to end; once told, it stays so.
+pub(crate) struct Abandonment {
+    epochs: watch::Receiver<u64>,
+    born: u64,
+}
+
+impl Abandonment {
+    /// Waits until it is so.
+    pub(crate) async fn wait(&mut self) {
+        let born = self.born;
+        // An error means that the server itself is gone, which is an end as well.
+        let _ = self.epochs.wait_for(|epoch| *epoch != born).await;
+    }
+
+    /// Whether it is so.
+    pub(crate) fn has_come(&self) -> bool {
+        *self.epochs.borrow() != self.born
+    }
+}
+
 /// Counts a connection as open while it lives.
 pub(crate) struct OpenGuard(Arc<Shared>);
 
@@ -178,9 +198,11 @@ impl Shared {
         let _ = self.open.subscribe().wait_for(|open| *open == 0).await;
     }
 
-    /// Tells when every connection that is open now is to end.
-    pub(crate) fn abandonment(&self) -> watch::Receiver<u64> {
-        self.abandoned.subscribe()
+    /// Tells a connection when it is to end.
+    pub(crate) fn abandonment(&self) -> Abandonment {
+        let epochs = self.abandoned.subscribe();
+        let born = *epochs.borrow();
+        Abandonment { epochs, born }
     }
 
     /// Ends every connection that is open now.

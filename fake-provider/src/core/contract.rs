@@ -48,6 +48,7 @@ impl Core {
     /// wait; without, a wait becomes a conflict.
     pub fn execute(&mut self, attempt: u32, now_ms: u64, patient: bool) -> Execution {
         let Some(state) = self.state.attempts.get(&attempt) else {
+            // Forgotten by a reset: turned down, and nothing is recorded.
             return Execution::Done(Outcome { ruling: Ruling::MissingKey, committed: None });
         };
         let plan = state.plan;

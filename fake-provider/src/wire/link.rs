@@ -8,12 +8,11 @@ use killpoint_model::plan::CutAt;
 use killpoint_model::provider::Unanswered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::http::Response;
 use crate::observer::{Moment, Passage};
-use crate::shared::Shared;
+use crate::shared::{Abandonment, Shared};
 
 /// A client that takes no bytes for this long counts as gone.
 const WRITE_LIMIT: Duration = Duration::from_secs(60);
@@ -27,7 +26,7 @@ pub(super) struct Link {
     pub(super) stream: TcpStream,
     pub(super) buffer: Vec<u8>,
     pub(super) connection: u32,
-    pub(super) abandonment: watch::Receiver<u64>,
+    pub(super) abandonment: Abandonment,
 }
 
 impl Link {
@@ -45,7 +44,7 @@ impl Link {
                 Passage::Go => Ok(()),
                 Passage::Abandon => Err(Unanswered::Abandoned),
             },
-            _ = self.abandonment.changed() => Err(Unanswered::Abandoned),
+            () = self.abandonment.wait() => Err(Unanswered::Abandoned),
         }
     }
 
@@ -57,7 +56,7 @@ impl Link {
                 Ok(Ok(())) => Ok(()),
                 Ok(Err(_)) | Err(_) => Err(Unanswered::ClientGone),
             },
-            _ = self.abandonment.changed() => Err(Unanswered::ClientGone),
+            () = self.abandonment.wait() => Err(Unanswered::ClientGone),
         }
     }
 
@@ -101,7 +100,7 @@ impl Link {
         };
         tokio::select! {
             _ = timeout(LINGER_LIMIT, drained) => {}
-            _ = abandonment.changed() => {}
+            () = abandonment.wait() => {}
         }
     }
 }

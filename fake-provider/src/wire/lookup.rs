@@ -69,7 +69,7 @@ async fn hang(link: &mut Link) -> Unanswered {
     let Link { shared, stream, buffer, abandonment, .. } = link;
     tokio::select! {
         biased;
-        _ = abandonment.changed() => Unanswered::Hang,
+        () = abandonment.wait() => Unanswered::Hang,
         () = Link::client_gone(stream, buffer) => Unanswered::ClientGone,
         () = tokio::time::sleep(shared.hang_limit()) => Unanswered::Hang,
     }

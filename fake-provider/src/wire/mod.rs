@@ -77,7 +77,7 @@ async fn serve(mut link: Link) {
     loop {
         let read = tokio::select! {
             biased;
-            _ = link.abandonment.changed() => Err(ReadFailure::Gone),
+            () = link.abandonment.wait() => Err(ReadFailure::Gone),
             read = read_request(&mut link.stream, &mut link.buffer) => read,
         };
         match read {

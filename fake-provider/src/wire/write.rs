@@ -71,7 +71,8 @@ impl Write<'_> {
     /// Ends without a whole reply. Where that is the provider's doing, the end is a point of its own, and
     /// the watcher can stop the worker before it sees the closed connection.
     async fn drop_exchange(&mut self, how: Unanswered) {
-        let ours = matches!(how, Unanswered::Fin | Unanswered::Rst | Unanswered::Cut | Unanswered::Hang);
+        let ours = matches!(how, Unanswered::Fin | Unanswered::Rst | Unanswered::Cut | Unanswered::Hang)
+            && !self.link.abandonment.has_come();
         if ours {
             // The exchange ends whatever the watcher answers here and below.
             let _ = self.reach(Point::Finishing).await;
@@ -107,7 +108,7 @@ impl Write<'_> {
         let waited = tokio::select! {
             biased;
             waited = timeout(limit, decided) => waited,
-            _ = abandonment.changed() => return Err(Unanswered::Abandoned),
+            () = abandonment.wait() => return Err(Unanswered::Abandoned),
             () = Link::client_gone(stream, buffer) => return Err(Unanswered::ClientGone),
         };
         if let Ok(outcome) = waited {
@@ -134,7 +135,7 @@ impl Write<'_> {
         tokio::select! {
             biased;
             released = released => released.map_err(|_| Unanswered::Abandoned),
-            _ = abandonment.changed() => Err(if hang { Unanswered::Hang } else { Unanswered::Abandoned }),
+            () = abandonment.wait() => Err(if hang { Unanswered::Hang } else { Unanswered::Abandoned }),
             () = Link::client_gone(stream, buffer) => Err(Unanswered::ClientGone),
             () = time_over => Err(Unanswered::Hang),
         }
