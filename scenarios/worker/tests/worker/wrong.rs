@@ -81,6 +81,12 @@ fn shows(bug: &str) -> bool {
             let stand = faulty(bug, LOST_AFTER);
             state(&stand) == "failed" && effects(&stand) == 1
         }
+        _ => shows_in_the_end(bug),
+    }
+}
+
+fn shows_in_the_end(bug: &str) -> bool {
+    match bug {
         "forever-pending" => state(&faulty(bug, LOST_BEFORE)) == "created",
         "cleanup-erases-audit" => {
             let stand = faulty(bug, (Commit::Now, Reply::Ok));
