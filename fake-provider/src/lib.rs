@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`core`] is the pure state machine; [`dialects`] are the contracts that it speaks;
 //! `wire` does the faults of a reply, to the byte; [`observer`] is the seam to whoever watches;
-//! [`server`] puts them on a port; [`control`] lets other programs steer it; [`standalone`] is the
+//! [`server`] puts them on a port; [`control`] lets other programs steer it; [`mod@standalone`] is the
 //! program.
 
 mod answer;
