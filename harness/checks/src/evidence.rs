@@ -1,0 +1,285 @@
+//! The evidence without which a trial shows nothing, each piece with what to do when it is missing.
+
+use std::collections::BTreeSet;
+
+use killpoint_model::event::{Event, EventKind, KillProof};
+use killpoint_model::finding::{InvariantOutcome, InvariantStatus};
+use killpoint_model::hit::{CANONICAL, HitName, Source};
+use killpoint_model::provider::ProviderEvent;
+use killpoint_model::verdict::TrialEvidence;
+use killpoint_model::{LedgerView, Plan};
+
+use crate::judge::Case;
+
+/// The fault whose proof is a signal.
+const KILL: &str = "kill";
+
+/// Collects the evidence of a trial.
+pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEvidence {
+    let events = &case.history.events;
+    let plan = events.iter().find_map(|event| match &event.event {
+        EventKind::TrialStarted { plan, .. } => Some(plan),
+        _ => None,
+    });
+    let mut evidence = TrialEvidence::default();
+    let mut missing = Vec::new();
+    if let Some(plan) = plan {
+        evidence.boundary_reached = boundaries(case, plan, &mut missing);
+        let kills = FaultKills::read(plan, events);
+        evidence.signal_landed = kills.landed(&mut missing);
+        evidence.generation_advanced = kills.advanced(events, &mut missing);
+        evidence.recovery_acted = kills.recovered(case, &mut missing);
+        evidence.provider_plan_fired = rules(events, plan, &mut missing);
+        evidence.faults_over = faults_over(events, plan, &mut missing);
+    } else {
+        evidence.boundary_reached = Some(false);
+        missing.push("the history does not say what was to be done: record the trial again".to_owned());
+    }
+    evidence.settle_complete = Some(settled(events, &mut missing));
+    let looked =
+        outcomes.iter().any(|outcome| outcome.looked_at > 0 && outcome.status != InvariantStatus::NotShown);
+    if !looked {
+        missing.push(
+            "no invariant looked at anything: check that the worker reaches the fake provider, and map its ledger"
+                .to_owned(),
+        );
+    }
+    evidence.invariants_looked = Some(looked);
+    evidence.missing = missing;
+    evidence
+}
+
+/// Names under which a boundary of the plan may have been recorded: a canonical one is bound by the
+/// settings, by a mark of that name, or by default.
+fn names_of(at: &HitName, case: &Case<'_>) -> Vec<String> {
+    let with_ordinal = |hit: &HitName| HitName { ordinal: at.ordinal, ..hit.clone() }.to_string();
+    let mut names = vec![at.to_string()];
+    if at.source.is_none() {
+        names.push(HitName { source: Some(Source::Mark), ..at.clone() }.to_string());
+        names.extend(case.settings.bindings.get(&at.point).map(with_ordinal));
+        let default = CANONICAL.iter().find(|(name, _)| *name == at.point);
+        names.extend(default.and_then(|(_, hit)| hit.parse::<HitName>().ok()).as_ref().map(with_ordinal));
+    }
+    names
+}
+
+fn boundaries(case: &Case<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+    let hits: BTreeSet<String> = (case.history.events.iter())
+        .filter_map(|event| match &event.event {
+            EventKind::Hit { hit, live: true, .. } => Some(hit.to_string()),
+            _ => None,
+        })
+        .collect();
+    let mut complete = true;
+    for fault in &plan.faults {
+        if !names_of(&fault.at, case).iter().any(|name| hits.contains(name)) {
+            complete = false;
+            missing.push(format!(
+                "boundary `{}` was never reached by a living worker: compare with the hits of the baseline, or correct its name or ordinal",
+                fault.at
+            ));
+        }
+    }
+    (!plan.faults.is_empty()).then_some(complete)
+}
+
+/// Kills that the plan asks for, with what followed each announcement.
+struct FaultKills<'a> {
+    planned: usize,
+    announced: Vec<(&'a HitName, Vec<(&'a Event, &'a KillProof)>)>,
+}
+
+impl<'a> FaultKills<'a> {
+    fn read(plan: &Plan, events: &'a [Event]) -> Self {
+        let planned = plan.faults.iter().filter(|fault| fault.fault.name == KILL).count();
+        let mut announced: Vec<(&HitName, Vec<(&Event, &KillProof)>)> = Vec::new();
+        let mut open = false;
+        for event in events {
+            match &event.event {
+                EventKind::FaultAnnounced { at, fault } if fault.name == KILL => {
+                    announced.push((at, Vec::new()));
+                    open = true;
+                }
+                EventKind::Killed { proof, .. } if open => {
+                    if let Some((_, proofs)) = announced.last_mut() {
+                        proofs.push((event, proof));
+                    }
+                }
+                EventKind::Spawned { .. } | EventKind::Settled { .. } | EventKind::NotSettled { .. } => {
+                    open = false;
+                }
+                _ => {}
+            }
+        }
+        Self { planned, announced }
+    }
+
+    fn landed(&self, missing: &mut Vec<String>) -> Option<bool> {
+        let mut complete = self.announced.len() >= self.planned;
+        if !complete {
+            missing.push(format!(
+                "{} of {} kills were announced: the boundary of the other was not reached, or the worker had ended",
+                self.announced.len(),
+                self.planned
+            ));
+        }
+        for (at, proofs) in &self.announced {
+            if !proofs.iter().any(|(_, proof)| proof.was_alive && proof.signal == Some(9)) {
+                complete = false;
+                missing.push(format!(
+                    "signal 9 did not land on a living worker at `{at}`: choose a boundary at which the worker waits, such as `provider:committed`"
+                ));
+            }
+        }
+        (self.planned > 0 || !self.announced.is_empty()).then_some(complete)
+    }
+
+    fn advanced(&self, events: &[Event], missing: &mut Vec<String>) -> Option<bool> {
+        let spawned: Vec<(u64, u32)> = (events.iter())
+            .filter(|event| matches!(event.event, EventKind::Spawned { .. }))
+            .map(|event| (event.seq, event.generation))
+            .collect();
+        let mut complete = true;
+        for (event, proof) in self.announced.iter().flat_map(|(_, proofs)| proofs) {
+            let from = spawned.partition_point(|(seq, _)| *seq < event.seq);
+            let next = spawned.get(from).is_some_and(|(_, generation)| *generation > event.generation);
+            if !next {
+                complete = false;
+                missing.push(format!(
+                    "no new generation was started after the kill of event {}: allow a restart",
+                    event.seq
+                ));
+            }
+            if proof.survivors > 0 {
+                complete = false;
+                missing.push(format!(
+                    "{} processes outlived the kill of event {}: the next generation may not have been alone; use a stronger containment",
+                    proof.survivors, event.seq
+                ));
+            }
+        }
+        let asked = self.planned > 0 || !self.announced.is_empty();
+        asked.then_some(complete && self.announced.iter().any(|(_, proofs)| !proofs.is_empty()))
+    }
+
+    fn recovered(&self, case: &Case<'_>, missing: &mut Vec<String>) -> Option<bool> {
+        let kill =
+            self.announced.iter().flat_map(|(at, proofs)| proofs.iter().map(move |proof| (at, proof.0)));
+        let kill = kill.last();
+        let acted = kill.is_some_and(|(at, kill)| {
+            let at_death = view_at_death(at, kill, &case.history.events);
+            acted(kill, at_death, &case.history.events) || nothing_owed(kill, at_death, case)
+        });
+        if kill.is_some() && !acted {
+            missing.push(
+                "after the last kill the worker did nothing that can be seen: no request, no row, no file, no clean exit; check that a restart starts recovery, or that the settle time is long enough"
+                    .to_owned(),
+            );
+        }
+        (self.planned > 0 || kill.is_some()).then_some(acted)
+    }
+}
+
+/// The ledger as the kill left it: read at the hit, where the worker stood still, or on the dead tree.
+fn view_at_death<'a>(at: &HitName, kill: &Event, events: &'a [Event]) -> Option<&'a LedgerView> {
+    let before_restart = events.iter().take_while(|event| {
+        event.seq <= kill.seq || !matches!(event.event, EventKind::Spawned { .. } | EventKind::Final { .. })
+    });
+    let views = before_restart.filter_map(|event| match &event.event {
+        EventKind::Ledger { at: Some(place), view } if place == at => Some(view),
+        EventKind::Ledger { view, .. } if event.seq > kill.seq => Some(view),
+        _ => None,
+    });
+    views.filter(|view| view.exact && view.rows.is_some()).last()
+}
+
+/// Whether the recovery after a kill left a trace.
+fn acted(kill: &Event, at_death: Option<&LedgerView>, events: &[Event]) -> bool {
+    let from = events.partition_point(|event| event.seq <= kill.seq);
+    let changed =
+        |view: &LedgerView| at_death.is_some_and(|before| view.rows.is_some() && view.rows != before.rows);
+    let mut restarted = false;
+    events[from..].iter().any(|event| {
+        let new_life = event.generation > kill.generation;
+        restarted |= new_life && matches!(event.event, EventKind::Spawned { .. });
+        match &event.event {
+            EventKind::Provider(ProviderEvent::Received(_) | ProviderEvent::LookedUp(_)) => restarted,
+            EventKind::Hit { hit, .. } => {
+                new_life && matches!(hit.source, Some(Source::Mark | Source::Ledger))
+            }
+            EventKind::Exited { code: Some(0), .. } => new_life,
+            EventKind::Ledger { view, .. } => restarted && changed(view),
+            EventKind::Final { view, state_changed, .. } => *state_changed || changed(view),
+            _ => false,
+        }
+    })
+}
+
+/// Whether nothing was left to do at the kill: every row decided, or without rows every effect of the
+/// baseline already there.
+fn nothing_owed(kill: &Event, at_death: Option<&LedgerView>, case: &Case<'_>) -> bool {
+    let later = case.history.ledger_views().filter(|(seq, view)| *seq > kill.seq && view.rows.is_some());
+    let view = at_death.or_else(|| later.map(|(_, view)| view).next());
+    let decided = |view: &LedgerView| view.rows.iter().flatten().all(|row| row.state.is_terminal());
+    let before = case.history.effects().filter(|(seq, _)| *seq < kill.seq).count();
+    let done = case.baselines.first().is_some_and(|baseline| before >= baseline.effects().count().max(1));
+    match view {
+        Some(view) => decided(view) && (done || view.rows.as_ref().is_some_and(|rows| !rows.is_empty())),
+        None => done,
+    }
+}
+
+fn rules(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+    let fired: BTreeSet<&str> = (events.iter())
+        .filter_map(|event| match &event.event {
+            EventKind::Provider(ProviderEvent::RuleFired { rule, .. }) => Some(rule.as_str()),
+            _ => None,
+        })
+        .collect();
+    let mut complete = true;
+    for rule in &plan.rules {
+        if !fired.contains(rule.id.as_str()) {
+            complete = false;
+            missing.push(format!(
+                "provider rule `{}` never fired: no request matched it; compare its `match` with the attempts of the baseline",
+                rule.id
+            ));
+        }
+    }
+    (!plan.rules.is_empty()).then_some(complete)
+}
+
+fn faults_over(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+    let mut over = false;
+    let mut looked = false;
+    for event in events {
+        match &event.event {
+            EventKind::FaultsOver => over = true,
+            EventKind::FaultAnnounced { .. } => over = false,
+            EventKind::Final { .. } => looked = over,
+            _ => {}
+        }
+    }
+    // A fault announced after the last look spoils it.
+    let complete = looked && over;
+    if !plan.is_baseline() && !complete {
+        missing.push(
+            "the faults were not over before the last look: let the last fault be reached, or give the trial more time"
+                .to_owned(),
+        );
+    }
+    (!plan.is_baseline()).then_some(complete)
+}
+
+fn settled(events: &[Event], missing: &mut Vec<String>) -> bool {
+    let complete =
+        events.iter().any(|event| matches!(event.event, EventKind::Settled { window_complete: true, .. }))
+            && !events.iter().any(|event| matches!(event.event, EventKind::NotSettled { .. }));
+    if !complete {
+        missing.push(
+            "the trial did not come to rest with its whole settle window: raise `settle.deadline`, or see why the worker does not finish"
+                .to_owned(),
+        );
+    }
+    complete
+}

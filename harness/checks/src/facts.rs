@@ -1,0 +1,245 @@
+//! The facts of one trial, computed once: attempts with their end, effects, rows through time, and one
+//! account per action and recipient.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use killpoint_model::event::EventKind;
+use killpoint_model::{History, HitName, LedgerRow, Settings};
+
+use crate::judge::Case;
+use crate::volatile::{BaselinesDiffer, volatile_pointers};
+
+pub(crate) mod account;
+pub(crate) mod join;
+pub(crate) mod ledger;
+pub(crate) mod lookups;
+pub(crate) mod pair;
+pub(crate) mod units;
+pub(crate) mod wire;
+
+use account::{Account, draw_up};
+use lookups::Lookups;
+use units::{Book, Unit};
+
+/// Everything that invariants look at. Built by [`judge`](crate::judge()).
+#[derive(Debug)]
+pub struct Facts<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) history: &'a History,
+    pub(crate) book: Book<'a>,
+    /// The first fault-free trial, where there is one that can be relied on.
+    pub(crate) baseline: Option<Book<'a>>,
+    /// Why the baselines can't be relied on.
+    pub(crate) baselines_differ: Option<BaselinesDiffer>,
+    pub(crate) lookups: Lookups,
+    /// Parallel to the book's units.
+    pub(crate) accounts: Vec<Account>,
+    /// Where a worker's tree was killed while the trial was going on.
+    pub(crate) kills: Vec<u64>,
+    /// Where each hit occurred.
+    hits: BTreeMap<&'a HitName, Vec<u64>>,
+    /// Words of the final look that no baseline has.
+    pub(crate) new_words: Vec<&'a str>,
+    /// The final look, or the last event where there was none.
+    pub(crate) final_seq: u64,
+    /// Rows and requests exist, and in neither trial nor baseline could one be matched with another: then
+    /// rows say nothing about effects.
+    pub(crate) unjoined: bool,
+    /// Body fields that differ from run to run.
+    pub(crate) volatile: BTreeSet<String>,
+    /// Whether two baselines showed which fields these are.
+    pub(crate) volatile_known: bool,
+    /// Recipient with payload or text of what the baseline has and the trial delivered.
+    delivered_words: BTreeSet<(String, String)>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn gather(case: &Case<'a>) -> Self {
+        let mut volatile = BTreeSet::new();
+        let mut baselines_differ = None;
+        if let [first, second, ..] = case.baselines {
+            match volatile_pointers(first, second) {
+                Ok(pointers) => volatile = pointers,
+                Err(differ) => baselines_differ = Some(differ),
+            }
+        }
+        // A key in the body is an identity, not a part of what is said.
+        volatile.extend(case.settings.provider.idempotency.pointer.clone());
+
+        let trusted = case.baselines.first().filter(|_| baselines_differ.is_none());
+        let baseline = trusted.map(|history| Book::read(history, case.settings, &volatile, None));
+        let wire = baseline.as_ref().map(|book| &book.wire);
+        let mut book = Book::read(case.history, case.settings, &volatile, wire);
+        if let Some(baseline) = &baseline {
+            pair::pair(&mut book, baseline);
+        }
+        let lookups = Lookups::read(&book);
+        let unjoined = !book.wire.attempts.is_empty()
+            && !book.ledger.rows.is_empty()
+            && !book.joins()
+            && !baseline.as_ref().is_some_and(Book::joins);
+        let mut facts = Self {
+            settings: case.settings,
+            history: case.history,
+            delivered_words: delivered_words(&book),
+            unjoined,
+            volatile,
+            volatile_known: case.baselines.len() >= 2 && baselines_differ.is_none(),
+            book,
+            baseline,
+            baselines_differ,
+            lookups,
+            accounts: Vec::new(),
+            kills: kills(case.history),
+            hits: hits(case.history),
+            new_words: new_words(case.history, case.baselines),
+            final_seq: final_seq(case.history),
+        };
+        facts.accounts = facts.book.units.iter().map(|unit| draw_up(&facts, unit)).collect();
+        facts
+    }
+
+    /// Units with their accounts.
+    pub(crate) fn units(&self) -> impl Iterator<Item = (usize, &Unit, &Account)> {
+        self.book
+            .units
+            .iter()
+            .zip(&self.accounts)
+            .enumerate()
+            .map(|(at, (unit, account))| (at, unit, account))
+    }
+
+    /// Whether a ledger mapping is configured, or rows were read, and they can be matched with requests.
+    pub(crate) fn is_mapped(&self) -> bool {
+        if self.unjoined {
+            return false;
+        }
+        let configured = self.settings.ledger.as_ref();
+        configured.is_some_and(|ledger| ledger.query.is_some() || ledger.command.is_some())
+            || self.book.ledger.views.iter().any(|view| view.view.rows.is_some())
+    }
+
+    /// The final rows, where they could be read.
+    pub(crate) fn final_rows(&self) -> Option<(u64, &'a [LedgerRow])> {
+        self.book.ledger.final_rows()
+    }
+
+    /// Whether finished rows may be deleted by the worker, by its own configuration.
+    pub(crate) fn may_delete(&self) -> bool {
+        self.settings.ledger.as_ref().is_some_and(|ledger| ledger.absent.is_some())
+    }
+
+    /// How many times one action is rightly sent: one per message that is owed.
+    pub(crate) fn slots(&self, unit: usize) -> u32 {
+        self.accounts[unit].expected.max(1)
+    }
+
+    /// Whether the baseline does not have this unit, and another one already delivered the same words to
+    /// the same recipient.
+    pub(crate) fn is_second_identity(&self, unit: &Unit) -> bool {
+        let mut words = unit.payloads.iter().chain(&unit.texts);
+        self.is_surplus(unit)
+            && words.any(|word| self.delivered_words.contains(&(unit.recipient.clone(), word.clone())))
+    }
+
+    /// Whether there is a baseline and it does not have this unit.
+    pub(crate) fn is_surplus(&self, unit: &Unit) -> bool {
+        self.baseline.is_some() && unit.baseline.units == 0
+    }
+
+    /// The units that each row stands for.
+    pub(crate) fn units_of_rows(&self) -> BTreeMap<usize, Vec<usize>> {
+        let mut map: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for (index, unit, _) in self.units() {
+            for row in &unit.rows {
+                map.entry(*row).or_default().push(index);
+            }
+        }
+        map
+    }
+
+    /// The life of the worker in which an event was recorded.
+    pub(crate) fn generation_of(&self, seq: u64) -> u32 {
+        let at = self.history.events.partition_point(|event| event.seq < seq);
+        self.history.events.get(at).map_or(0, |event| event.generation)
+    }
+
+    /// The last occurrence of a hit before an event.
+    pub(crate) fn hit_before(&self, name: &HitName, seq: u64) -> Option<u64> {
+        let at = self.hits.get(name)?;
+        at[..at.partition_point(|hit| *hit < seq)].last().copied()
+    }
+
+    /// Sequence numbers of a unit's attempts.
+    pub(crate) fn attempt_events(&self, unit: &Unit) -> Vec<u64> {
+        unit.attempts.iter().map(|index| self.book.wire.attempts[*index].seq).collect()
+    }
+
+    /// Sequence numbers of a unit's effects, redeliveries included.
+    pub(crate) fn effect_events(&self, unit: &Unit) -> Vec<u64> {
+        let facts = unit.effects.iter().map(|index| &self.book.wire.effects[*index]);
+        facts.flat_map(|fact| [fact.seq].into_iter().chain(fact.redelivered.iter().copied())).collect()
+    }
+}
+
+fn delivered_words(book: &Book<'_>) -> BTreeSet<(String, String)> {
+    let delivered = book.units.iter().filter(|unit| unit.baseline.units > 0 && !unit.effects.is_empty());
+    delivered
+        .flat_map(|unit| {
+            unit.payloads.iter().chain(&unit.texts).map(|word| (unit.recipient.clone(), word.clone()))
+        })
+        .collect()
+}
+
+/// Kills before the trial was at rest: after that the harness itself stops what still runs.
+fn kills(history: &History) -> Vec<u64> {
+    let going_on = history
+        .events
+        .iter()
+        .take_while(|event| !matches!(event.event, EventKind::Settled { .. } | EventKind::NotSettled { .. }));
+    going_on.filter(|event| matches!(event.event, EventKind::Killed { .. })).map(|event| event.seq).collect()
+}
+
+fn hits(history: &History) -> BTreeMap<&HitName, Vec<u64>> {
+    let mut map: BTreeMap<&HitName, Vec<u64>> = BTreeMap::new();
+    for event in &history.events {
+        if let EventKind::Hit { hit, .. } = &event.event {
+            map.entry(hit).or_default().push(event.seq);
+        }
+    }
+    map
+}
+
+fn words(history: &History) -> &[String] {
+    let last = history.events.iter().rev().find_map(|event| match &event.event {
+        EventKind::Final { words, .. } => Some(words.as_slice()),
+        _ => None,
+    });
+    last.unwrap_or_default()
+}
+
+fn new_words<'a>(history: &'a History, baselines: &'a [History]) -> Vec<&'a str> {
+    let known: BTreeSet<&str> = baselines.iter().flat_map(words).map(String::as_str).collect();
+    words(history).iter().map(String::as_str).filter(|word| !known.contains(word)).collect()
+}
+
+fn final_seq(history: &History) -> u64 {
+    let last = history.events.iter().rev().find(|event| matches!(event.event, EventKind::Final { .. }));
+    last.or(history.events.last()).map_or(1, |event| event.seq)
+}
+
+/// Attempts of a unit in groups that surely are one action: all of them where one message is owed, those
+/// with one key where several are.
+pub(crate) fn by_certain_action<'b>(facts: &'b Facts<'_>, unit: usize) -> Vec<Vec<usize>> {
+    let attempts = &facts.book.units[unit].attempts;
+    if facts.slots(unit) == 1 {
+        return vec![attempts.clone()];
+    }
+    let mut groups: BTreeMap<&'b str, Vec<usize>> = BTreeMap::new();
+    for index in attempts {
+        if let Some(key) = &facts.book.wire.attempts[*index].attempt.key {
+            groups.entry(key).or_default().push(*index);
+        }
+    }
+    groups.into_values().collect()
+}
