@@ -129,3 +129,233 @@ fn actions(facts: &Facts<'_>) -> Vec<ActionOutcome> {
     })
     .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use killpoint_model::Entry;
+    use killpoint_model::event::{Containment, KillProof};
+    use killpoint_model::plan::{FaultAt, Rule};
+
+    use super::*;
+    use crate::invariants::Looked;
+    use crate::sample::{Trial, judged, outcome, plain_baseline};
+
+    fn killed() -> Trial {
+        let mut trial = Trial::new();
+        let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+        trial.commit(attempt);
+        trial.kill("provider:committed#1").look_up("k-deploy-42", &["msg_1"]);
+        trial
+    }
+
+    fn verdict_of(history: &History) -> TrialVerdict {
+        judged(&Settings::default(), history, &plain_baseline())
+    }
+
+    fn assert_vacuous(history: &History, field: &str) {
+        let verdict = verdict_of(history);
+        let missing: Vec<&str> = (verdict.evidence.fields().iter())
+            .filter(|(_, value)| *value == Some(false))
+            .map(|(name, _)| *name)
+            .collect();
+        assert!(missing.contains(&field), "{field}: {:?}", verdict.evidence);
+        assert!(verdict.evidence.missing.len() >= missing.len());
+        assert_eq!(verdict.verdict, Verdict::Vacuous, "{field}: {:?}", verdict.outcomes);
+    }
+
+    #[test]
+    fn all_the_evidence_is_green() {
+        let verdict = verdict_of(&killed().end());
+        assert_eq!(verdict.verdict, Verdict::Holds, "{:?}", verdict.evidence);
+        assert_eq!(verdict.evidence.recovery_acted, Some(true));
+        assert_eq!(verdict.evidence.provider_plan_fired, None);
+        assert!(verdict.evidence.missing.is_empty());
+        assert_eq!((verdict.counters.attempts, verdict.counters.acknowledged), (1, 0));
+    }
+
+    #[test]
+    fn a_boundary_that_was_not_reached_is_vacuous() {
+        let mut trial = killed();
+        let at: killpoint_model::HitName = "mark:never#1".parse().unwrap();
+        let fault = killpoint_model::Fault::named("stop");
+        trial.plan.faults.push(FaultAt { at, fault });
+        assert_vacuous(&trial.end(), "boundary reached");
+    }
+
+    #[test]
+    fn a_canonical_name_is_reached_by_its_default_or_its_mark() {
+        for (hit, canonical, reached) in [
+            ("provider:committed#1", "provider-accepted#1", true),
+            ("mark:provider-accepted#1", "provider-accepted#1", true),
+            ("provider:committed#1", "item-claimed#1", false),
+        ] {
+            let mut trial = Trial::new();
+            trial.hit(hit).deliver("bob@x", None, "deployed");
+            let fault = killpoint_model::Fault::named("stop");
+            trial.plan.faults.push(FaultAt { at: canonical.parse().unwrap(), fault });
+            assert_eq!(verdict_of(&trial.end()).evidence.boundary_reached, Some(reached), "{hit}");
+        }
+    }
+
+    fn proof() -> KillProof {
+        let containment = Containment::Subreaper;
+        KillProof { signal: Some(9), code: None, was_alive: true, reaped: 1, survivors: 0, containment }
+    }
+
+    #[test]
+    fn a_signal_that_did_not_land_is_vacuous() {
+        for proof in [
+            KillProof { was_alive: false, signal: None, code: Some(0), ..proof() },
+            KillProof { signal: Some(15), ..proof() },
+        ] {
+            let mut trial = Trial::new();
+            trial.deliver("bob@x", None, "deployed").kill_with("provider:replied#1", proof);
+            assert_vacuous(&trial.end(), "signal 9 landed");
+        }
+    }
+
+    #[test]
+    fn a_survivor_is_vacuous() {
+        let mut trial = Trial::new();
+        let survived = KillProof { survivors: 1, ..proof() };
+        trial.deliver("bob@x", None, "deployed").kill_with("provider:replied#1", survived);
+        assert_vacuous(&trial.end(), "generation advanced");
+    }
+
+    #[test]
+    fn a_rule_that_never_fired_is_vacuous() {
+        let mut trial = killed();
+        let plan = killpoint_model::ProviderPlan::default();
+        let matches = killpoint_model::plan::Match::default();
+        trial.plan.rules.push(Rule { id: "drop".into(), matches, plan, times: Some(1) });
+        assert_vacuous(&trial.end(), "provider plan fired");
+    }
+
+    fn edited(history: &History, edit: impl Fn(&mut EventKind)) -> History {
+        let mut history = history.clone();
+        history.events.iter_mut().for_each(|event| edit(&mut event.event));
+        history
+    }
+
+    #[test]
+    fn a_recovery_without_a_trace_is_vacuous() {
+        let mut baseline = Trial::new();
+        baseline.deliver("bob@x", None, "deployed").deliver("eve@x", None, "deployed");
+        let mut trial = Trial::new();
+        trial.deliver("bob@x", None, "deployed");
+        trial.words = vec!["unknown".into()];
+        let history = edited(&trial.kill("provider:replied#1").end(), |event| {
+            if let EventKind::Exited { code, .. } = event {
+                *code = Some(1);
+            }
+        });
+        let verdict = judged(&Settings::default(), &history, &baseline.end());
+        assert_eq!(verdict.evidence.recovery_acted, Some(false));
+        let nothing_owed = verdict_of(&history);
+        assert_eq!(nothing_owed.evidence.recovery_acted, Some(true));
+    }
+
+    #[test]
+    fn an_incomplete_window_is_vacuous() {
+        let history = edited(&killed().end(), |event| {
+            if let EventKind::Settled { window_complete, .. } = event {
+                *window_complete = false;
+            }
+        });
+        assert_vacuous(&history, "settle window complete");
+    }
+
+    #[test]
+    fn faults_that_are_not_over_are_vacuous() {
+        let history = edited(&killed().end(), |event| {
+            if *event == EventKind::FaultsOver {
+                *event = EventKind::StateReady { from: "fresh".into() };
+            }
+        });
+        assert_vacuous(&history, "faults over");
+    }
+
+    #[test]
+    fn nothing_looked_at_is_vacuous() {
+        let empty = Trial::new().end();
+        let case = Case {
+            settings: &Settings::default(),
+            role: TrialRole::Baseline,
+            history: &empty,
+            baselines: &[],
+        };
+        let verdict = judge(&case);
+        assert_eq!((verdict.verdict, verdict.evidence.invariants_looked), (Verdict::Vacuous, Some(false)));
+        assert!(verdict.outcomes.iter().all(|outcome| outcome.reason.is_some()));
+    }
+
+    #[test]
+    fn truncation_and_a_failing_machine_are_inconclusive() {
+        let mut truncated = killed().end();
+        truncated.truncated = true;
+        assert_eq!(verdict_of(&truncated).verdict, Verdict::Inconclusive);
+        let mut failing = killed();
+        let (doing, error) = ("starting the worker".into(), "EAGAIN".into());
+        failing.push(EventKind::Infrastructure { doing, error });
+        let verdict = verdict_of(&failing.end());
+        assert_eq!(verdict.verdict, Verdict::Inconclusive);
+        assert!(verdict.evidence.missing.iter().any(|why| why.contains("EAGAIN")));
+    }
+
+    #[test]
+    fn without_an_oracle_nothing_is_green() {
+        let history = killed().end();
+        let case = Case {
+            settings: &Settings::default(),
+            role: TrialRole::Faulted,
+            history: &history,
+            baselines: &[],
+        };
+        assert_eq!(judge(&case).verdict, Verdict::Inconclusive);
+        let other = Trial::new().deliver("eve@x", None, "deployed").end();
+        let baselines = [plain_baseline(), other];
+        assert_eq!(judge(&Case { baselines: &baselines, ..case }).verdict, Verdict::Inconclusive);
+    }
+
+    static CRASHER: Entry = Entry { name: "crasher", summary: "crashes", explanation: "", example: "" };
+
+    struct Crasher;
+
+    impl Invariant for Crasher {
+        fn entry(&self) -> &'static Entry {
+            &CRASHER
+        }
+
+        fn check(&self, facts: &Facts<'_>) -> Looked {
+            let nothing: &[u64] = &facts.kills[..0];
+            panic!("{}", nothing[0]);
+        }
+    }
+
+    #[test]
+    fn a_crashing_checker_is_inconclusive_and_the_others_still_speak() {
+        let history = killed().end();
+        let baselines = [plain_baseline(), plain_baseline()];
+        let settings = Settings::default();
+        let case =
+            Case { settings: &settings, role: TrialRole::Faulted, history: &history, baselines: &baselines };
+        let invariants: Vec<&dyn Invariant> =
+            [&Crasher as &dyn Invariant].into_iter().chain(INVARIANTS.iter().copied()).collect();
+        let verdict = judge_with(&case, &invariants);
+        assert_eq!(verdict.verdict, Verdict::Inconclusive);
+        assert_eq!(outcome(&verdict, "crasher").status, InvariantStatus::Inconclusive);
+        assert_eq!(outcome(&verdict, "no-duplicate-effect").status, InvariantStatus::Holds);
+    }
+
+    #[test]
+    fn the_baseline_itself_is_judged() {
+        let history = plain_baseline();
+        let case = Case {
+            settings: &Settings::default(),
+            role: TrialRole::Baseline,
+            history: &history,
+            baselines: &[],
+        };
+        assert_eq!(judge(&case).verdict, Verdict::Holds);
+    }
+}

@@ -16,6 +16,8 @@ mod judge;
 mod sample;
 #[cfg(test)]
 mod slow_model;
+#[cfg(test)]
+mod traps;
 mod volatile;
 
 pub use facts::Facts;
