@@ -164,6 +164,11 @@ impl<'a> Facts<'a> {
         self.history.events.get(at).map_or(0, |event| event.generation)
     }
 
+    /// The first kill after an event.
+    pub(crate) fn first_kill_after(&self, seq: u64) -> Option<u64> {
+        self.kills.get(self.kills.partition_point(|kill| *kill <= seq)).copied()
+    }
+
     /// The last occurrence of a hit before an event.
     pub(crate) fn hit_before(&self, name: &HitName, seq: u64) -> Option<u64> {
         let at = self.hits.get(name)?;

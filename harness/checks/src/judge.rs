@@ -209,16 +209,23 @@ mod tests {
             KillProof { signal: Some(15), ..proof() },
         ] {
             let mut trial = Trial::new();
-            trial.deliver("bob@x", None, "deployed").kill_with("provider:replied#1", proof);
+            trial.deliver("bob@x", None, "deployed").die_with("provider:replied#1", proof).spawn();
             assert_vacuous(&trial.end(), "signal 9 landed");
         }
+    }
+
+    #[test]
+    fn a_kill_without_a_restart_is_vacuous() {
+        let mut trial = Trial::new();
+        trial.deliver("bob@x", None, "deployed").die("provider:replied#1");
+        assert_vacuous(&trial.end(), "generation advanced");
     }
 
     #[test]
     fn a_survivor_is_vacuous() {
         let mut trial = Trial::new();
         let survived = KillProof { survivors: 1, ..proof() };
-        trial.deliver("bob@x", None, "deployed").kill_with("provider:replied#1", survived);
+        trial.deliver("bob@x", None, "deployed").die_with("provider:replied#1", survived).spawn();
         assert_vacuous(&trial.end(), "generation advanced");
     }
 
@@ -273,6 +280,12 @@ mod tests {
             }
         });
         assert_vacuous(&history, "faults over");
+        let mut late = killed().end();
+        let over = late.events.iter().position(|event| event.event == EventKind::FaultsOver).unwrap();
+        late.events[over].event = EventKind::StateReady { from: "fresh".into() };
+        let last = late.events.len() - 1;
+        late.events[last].event = EventKind::FaultsOver;
+        assert_vacuous(&late, "faults over");
     }
 
     #[test]

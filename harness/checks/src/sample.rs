@@ -55,10 +55,11 @@ impl Trial {
         self.push(EventKind::Provider(event))
     }
 
-    fn spawn(&mut self) {
+    pub(crate) fn spawn(&mut self) -> &mut Self {
         self.generation += 1;
         let pid = 100 + self.generation;
         self.push(EventKind::Spawned { worker: 1, pid, argv: vec!["worker".into()] });
+        self
     }
 
     /// One request with a text and an id in its body.
@@ -208,6 +209,11 @@ impl Trial {
 
     /// A kill at a hit, proven, and the restart.
     pub(crate) fn kill(&mut self, at: &str) -> &mut Self {
+        self.die(at).spawn()
+    }
+
+    /// A kill at a hit, proven.
+    pub(crate) fn die(&mut self, at: &str) -> &mut Self {
         let proof = KillProof {
             signal: Some(9),
             code: None,
@@ -216,17 +222,16 @@ impl Trial {
             survivors: 0,
             containment: Containment::Subreaper,
         };
-        self.kill_with(at, proof)
+        self.die_with(at, proof)
     }
 
-    pub(crate) fn kill_with(&mut self, at: &str, proof: KillProof) -> &mut Self {
+    pub(crate) fn die_with(&mut self, at: &str, proof: KillProof) -> &mut Self {
         self.hit(at);
         let (at, fault) = (at.parse().unwrap(), Fault::named("kill"));
         self.plan.faults.push(FaultAt { at, fault: fault.clone() });
         let at = self.plan.faults.last().unwrap().at.clone();
         self.push(EventKind::FaultAnnounced { at, fault });
         self.push(EventKind::Killed { worker: 1, proof });
-        self.spawn();
         self
     }
 

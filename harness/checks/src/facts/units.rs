@@ -249,7 +249,7 @@ impl<'a> Book<'a> {
         self.units.iter().any(|unit| !unit.rows.is_empty() && !unit.attempts.is_empty())
     }
 
-    /// Moves everything of one unit into another.
+    /// Moves everything of one unit into another, whose attempts are to be sorted afterwards.
     pub(crate) fn merge(&mut self, from: usize, into: usize) {
         let gone = std::mem::take(&mut self.units[from]);
         for attempt in &gone.attempts {
@@ -260,9 +260,7 @@ impl<'a> Book<'a> {
         }
         let unit = &mut self.units[into];
         unit.attempts.extend(gone.attempts);
-        unit.attempts.sort_unstable();
         unit.effects.extend(gone.effects);
-        unit.effects.sort_unstable();
         unit.payloads.extend(gone.payloads);
         unit.texts.extend(gone.texts);
     }
@@ -278,6 +276,10 @@ impl<'a> Book<'a> {
             moved[*old] = new;
         }
         self.units = kept.iter().map(|index| std::mem::take(&mut self.units[*index])).collect();
+        for unit in &mut self.units {
+            unit.attempts.sort_unstable();
+            unit.effects.sort_unstable();
+        }
         for at in self.unit_of_attempt.iter_mut().chain(&mut self.unit_of_effect) {
             *at = moved[*at];
         }

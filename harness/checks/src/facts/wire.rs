@@ -66,7 +66,6 @@ impl AttemptFact<'_> {
     pub(crate) fn acceptance_told(&self) -> Option<u64> {
         let first_byte = self.replying.into_iter().chain(self.end_seq).min();
         let said_so = match self.end {
-            End::Replied(_) if matches!(self.replay, Some((_, _, Some(_)))) => true,
             End::Replied(_) => self.status().is_some_and(|status| (200..300).contains(&status)),
             // Status line and header block went out whole.
             End::Unanswered(Unanswered::Cut) => self.cut_in_body(),

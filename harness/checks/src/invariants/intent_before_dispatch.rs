@@ -45,7 +45,9 @@ impl Invariant for IntentBeforeDispatch {
             ledger.shown.iter().map(|rows| rows.iter().copied().collect()).collect();
         for (index, fact) in facts.book.wire.attempts.iter().enumerate() {
             let Some(view) = ledger.first_after(fact.seq) else { continue };
-            let in_flight = fact.end_seq.is_none_or(|end| end > ledger.views[view].seq);
+            // A connection that broke because the worker died is no answer.
+            let answered = facts.first_kill_after(fact.seq).is_none_or(|kill| fact.end_seq < Some(kill));
+            let in_flight = !answered || fact.end_seq.is_none_or(|end| end > ledger.views[view].seq);
             // After a restart the row may be the recovery's work.
             let same_life = ledger.views[view].generation == facts.generation_of(fact.seq);
             if ledger.views[view].is_final || !in_flight || !same_life {
@@ -123,6 +125,19 @@ mod tests {
         let keyless = LedgerRow { key: None, ..intent };
         assert_eq!(status(&mapped(), &seen_at_received(vec![keyless]), name), Violated);
         assert_eq!(status(&mapped(), &mapped_baseline(), name), NotShown);
+    }
+
+    #[test]
+    fn a_dead_tree_is_read_as_it_died() {
+        for (rows, expected) in
+            [(Vec::new(), Violated), (vec![row("deploy-42", "bob@x", RowState::Dispatching)], Holds)]
+        {
+            let mut trial = Trial::new();
+            let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+            trial.die("provider:received#1").drop_reply(attempt).view(None, rows);
+            let trial = trial.spawn().end_rows(vec![row("deploy-42", "bob@x", RowState::Unknown)]);
+            assert_eq!(status(&mapped(), &trial, "intent-before-dispatch"), expected);
+        }
     }
 
     #[test]

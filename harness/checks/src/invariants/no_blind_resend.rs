@@ -84,16 +84,15 @@ impl Default for Blind {
     }
 }
 
-/// Goes through attempts of one action, with the latest doubtful attempt and the latest one that bears
-/// another key than that: if neither makes a resend blind, no earlier one does.
+/// Goes through attempts of one action. The latest doubtful attempt is enough: one before it that is still
+/// open with another key made that latest one blind already.
 fn search(facts: &Facts<'_>, unit: usize, group: &[usize], blind: &mut Blind) {
     let mut window = Window::new(facts);
-    let (mut last, mut other): (Option<&AttemptFact<'_>>, Option<&AttemptFact<'_>>) = (None, None);
+    let mut last: Option<&AttemptFact<'_>> = None;
     for fact in group.iter().map(|index| &facts.book.wire.attempts[*index]) {
-        let doubtful_before = last.into_iter().chain(other);
-        let open = doubtful_before
+        let open = last
             .filter(|before| !facts.lookups.answered_between(unit, before.seq, fact.seq))
-            .find(|before| !window.protects(before, fact));
+            .filter(|before| !window.protects(before, fact));
         if let Some(before) = open {
             blind.resends += 1;
             blind.same_key &= before.attempt.key.is_some() && before.attempt.key == fact.attempt.key;
@@ -101,9 +100,6 @@ fn search(facts: &Facts<'_>, unit: usize, group: &[usize], blind: &mut Blind) {
         }
         window.pass(fact);
         if fact.doubtful() {
-            if last.is_some_and(|last| last.attempt.key != fact.attempt.key) {
-                other = last;
-            }
             last = Some(fact);
         }
     }

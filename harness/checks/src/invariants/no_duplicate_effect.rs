@@ -154,6 +154,7 @@ mod tests {
             trial.drop_reply(attempt);
         }
         assert_eq!(status(&Settings::default(), &trial.end(), "no-duplicate-effect"), Violated);
+        assert_eq!(status(&Settings::default(), &trial.end(), "no-blind-resend"), Violated);
     }
 
     #[test]

@@ -6,7 +6,8 @@ use killpoint_model::settings::Promise;
 
 use super::{Invariant, Looked, doubt_unusable_rows};
 use crate::facts::Facts;
-use crate::facts::account::Loss;
+use crate::facts::account::{Account, Loss};
+use crate::facts::units::Unit;
 
 static ENTRY: Entry = Entry {
     name: "no-lost-action",
@@ -58,19 +59,30 @@ impl Invariant for NoLostAction {
                     events,
                 ),
             }
-            let parked = account.count(RowState::Unknown) + account.count(RowState::Review);
-            if facts.settings.promise == Promise::AtLeastOnceKeyed && parked > 0 && any == 0 {
-                looked.note(
-                    unit.subject(),
-                    "it is parked and was not delivered, though the promise is that each action is delivered",
-                    account.events.clone(),
-                );
-            }
+            note_what_was_given_up(facts, unit, account, &mut looked);
         }
         if !looked.is_empty() {
             doubt_unusable_rows(facts, &mut looked);
         }
         looked
+    }
+}
+
+/// Openly given up is no loss; where the promise or the fault-free trial says more, it is worth a line.
+fn note_what_was_given_up(facts: &Facts<'_>, unit: &Unit, account: &Account, looked: &mut Looked) {
+    if !unit.effects.is_empty() {
+        return;
+    }
+    let parked = account.count(RowState::Unknown) + account.count(RowState::Review);
+    if facts.settings.promise == Promise::AtLeastOnceKeyed && parked > 0 {
+        let message =
+            "it is parked and was not delivered, though the promise is that each action is delivered";
+        looked.note(unit.subject(), message, account.events.clone());
+    }
+    let delivered_before = unit.baseline.effects > 0;
+    if account.count(RowState::Failed) > 0 && unit.attempts.is_empty() && delivered_before {
+        let message = "it failed without one request that reached the provider: attempts may be counted that were never made";
+        looked.note(unit.subject(), message, account.events.clone());
     }
 }
 
