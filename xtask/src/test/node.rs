@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 
 use super::environment::{Folders, Prepared, files_of_examples};
-use super::tools::{find, fingerprint, once, run, version};
+use super::tools::{find, fingerprint, link, once, run, version};
 
 pub(super) fn prepare(folders: &Folders) -> Result<Prepared> {
     let missing = |why: &str| Ok(Prepared::Missing { tests: "Node", why: why.to_owned() });
@@ -16,7 +16,10 @@ pub(super) fn prepare(folders: &Folders) -> Result<Prepared> {
     for manifest in files_of_examples(folders, |file| file.ends_with("package.json"))? {
         let example = manifest.parent().context("a manifest lies in a folder")?;
         let name = example.file_name().context("an example has a name")?;
-        install(&node, &npm, example, &modules.join(name))?;
+        let target = modules.join(name);
+        install(&node, &npm, example, &target)?;
+        // Node looks for modules beside the program that asks for them.
+        link(&example.join("node_modules"), &target.join("node_modules"))?;
     }
     Ok(Prepared::Ready(vec![
         ("KILLPOINT_TEST_NODE", node.into()),
@@ -24,7 +27,7 @@ pub(super) fn prepare(folders: &Folders) -> Result<Prepared> {
     ]))
 }
 
-/// Installs in a copy, so that the example's own folder stays as it was committed.
+/// Installs in a copy, below the folder that holds all that is built.
 fn install(node: &Path, npm: &Path, example: &Path, target: &Path) -> Result<()> {
     let mut inputs = vec![version(node)?];
     let mut files = Vec::new();

@@ -57,6 +57,17 @@ pub(super) fn once(stamp: &Path, fingerprint: &str, work: impl FnOnce() -> Resul
     std::fs::write(stamp, fingerprint).with_context(|| format!("writing {}", stamp.display()))
 }
 
+/// Lets a name in an example's folder stand for what was made elsewhere, as if its user had made it there.
+/// What a user did make there is left alone.
+pub(super) fn link(name: &Path, made: &Path) -> Result<()> {
+    let is_theirs = name.symlink_metadata().is_ok_and(|found| !found.is_symlink());
+    if is_theirs || std::fs::read_link(name).is_ok_and(|target| target == made) {
+        return Ok(());
+    }
+    let _ = std::fs::remove_file(name);
+    std::os::unix::fs::symlink(made, name).with_context(|| format!("linking {}", name.display()))
+}
+
 fn text(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
@@ -89,6 +100,20 @@ mod tests {
     fn the_fingerprint_tells_where_one_text_ends() {
         assert_eq!(fingerprint(["ab", "c"]), fingerprint(["ab", "c"]));
         assert_ne!(fingerprint(["ab", "c"]), fingerprint(["a", "bc"]));
+    }
+
+    #[test]
+    fn a_link_is_renewed_and_a_users_own_file_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("node_modules");
+        for made in ["old", "new", "new"] {
+            link(&name, &folder.path().join(made)).unwrap();
+            assert_eq!(std::fs::read_link(&name).unwrap(), folder.path().join(made));
+        }
+        std::fs::remove_file(&name).unwrap();
+        std::fs::create_dir(&name).unwrap();
+        link(&name, &folder.path().join("new")).unwrap();
+        assert!(!name.is_symlink());
     }
 
     #[test]
