@@ -1,8 +1,9 @@
 //! Right workers that a careless checker would call wrong, and the same bytes with the opposite truth.
 
+use killpoint_model::event::EventKind;
 use killpoint_model::finding::InvariantStatus;
 use killpoint_model::plan::{Commit, CutAt, ProviderPlan, Reply};
-use killpoint_model::provider::{Replay, Unanswered};
+use killpoint_model::provider::{ProviderEvent, Replay, Unanswered};
 use killpoint_model::settings::Promise;
 use killpoint_model::verdict::{ActionVerdict, Verdict};
 use killpoint_model::{History, LedgerRow, RowState, Settings};
@@ -25,12 +26,9 @@ fn killed_in_flight(commit: bool) -> Trial {
         trial.commit(attempt);
     }
     let at = if commit { "provider:committed#1" } else { "provider:received#1" };
-    trial.kill(at).view(None, rows(RowState::Dispatching));
-    trial.provider(killpoint_model::provider::ProviderEvent::Unanswered {
-        attempt,
-        how: Unanswered::Abandoned,
-    });
-    trial
+    trial.die(at).view(None, rows(RowState::Dispatching));
+    trial.provider(ProviderEvent::Unanswered { attempt, how: Unanswered::Abandoned });
+    trial.spawn().clone()
 }
 
 fn assert_green(settings: &Settings, history: &History, expected: ActionVerdict) {
@@ -119,6 +117,67 @@ fn an_error_inside_a_200_is_an_error() {
     let verdict = judged(&mapped(), &trial.end_rows(rows(RowState::Failed)), &mapped_baseline());
     assert_eq!(violated(&verdict), ["no-false-failure", "unknown-is-explicit"]);
     assert_green(&mapped(), &trial.end_rows(rows(RowState::Unknown)), ActionVerdict::ExplicitUnknown);
+    let verdict = judged(&mapped(), &trial.end_rows(rows(RowState::Confirmed)), &mapped_baseline());
+    assert_eq!(violated(&verdict), ["confirmed-after-acceptance", "unknown-is-explicit"]);
+}
+
+#[test]
+fn in_smtp_a_transient_refusal_means_that_it_was_not_taken() {
+    for (dialect, expected) in [("smtp", Vec::new()), ("rest", vec!["no-blind-resend"])] {
+        let mut trial = Trial::new();
+        let attempt = trial.send("bob@x", None, "deployed");
+        trial.reply(attempt, 503).deliver("bob@x", None, "deployed");
+        let mut history = trial.end();
+        for event in &mut history.events {
+            if let EventKind::Provider(ProviderEvent::Received(attempt)) = &mut event.event {
+                attempt.dialect = dialect.into();
+            }
+        }
+        let verdict = judged(&Settings::default(), &history, &plain_baseline());
+        assert_eq!(violated(&verdict), expected, "{dialect}");
+    }
+}
+
+#[test]
+fn what_the_provider_tells_later_is_told() {
+    let receipt = |copies| {
+        let mut trial = Trial::new();
+        trial.lose("bob@x", KEY, "deployed", true);
+        trial.provider(ProviderEvent::Receipt { effect: "msg_1".into(), copies, late: true });
+        trial.end_rows(rows(RowState::Confirmed))
+    };
+    assert_green(&mapped(), &receipt(1), ActionVerdict::DeliveredOnce);
+    let verdict = judged(&mapped(), &receipt(0), &mapped_baseline());
+    assert_eq!(violated(&verdict), ["confirmed-after-acceptance", "unknown-is-explicit"]);
+    let mut conflict = Trial::new();
+    conflict.lose("bob@x", KEY, "deployed", true).look_up("k-deploy-42", &[]);
+    let again = conflict.send("bob@x", KEY, "deployed");
+    let history = conflict.reply(again, 409).end_rows(rows(RowState::Confirmed));
+    assert_green(&mapped(), &history, ActionVerdict::DeliveredOnce);
+}
+
+#[test]
+fn a_message_at_another_recipient_is_no_alarm() {
+    let trial = Trial::new().deliver("bob@x", None, "deployed").deliver("eve@x", None, "deployed").end();
+    let verdict = judged(&Settings::default(), &trial, &plain_baseline());
+    assert_eq!(violated(&verdict), ["one-identity-per-destination"]);
+    assert_eq!(outcome(&verdict, "no-manufactured-item").status, InvariantStatus::Holds);
+}
+
+#[test]
+fn a_changed_row_is_a_trace_of_recovery() {
+    for (state, expected) in [(RowState::Unknown, true), (RowState::Dispatching, false)] {
+        let mut trial = killed_in_flight(true);
+        trial.view(None, rows(state));
+        let mut history = trial.end_rows(rows(state));
+        for event in &mut history.events {
+            if let EventKind::Exited { code, .. } = &mut event.event {
+                *code = Some(1);
+            }
+        }
+        let verdict = judged(&mapped(), &history, &mapped_baseline());
+        assert_eq!(verdict.evidence.recovery_acted, Some(expected), "{state}");
+    }
 }
 
 #[test]
@@ -131,9 +190,8 @@ fn a_cut_body_is_success_without_a_receipt_and_its_twin_is_a_false_success() {
         if commit {
             trial.commit(attempt);
         }
-        trial.provider(killpoint_model::provider::ProviderEvent::Replying { attempt, bytes: 80 });
-        trial
-            .provider(killpoint_model::provider::ProviderEvent::Unanswered { attempt, how: Unanswered::Cut });
+        trial.provider(ProviderEvent::Replying { attempt, bytes: 80 });
+        trial.provider(ProviderEvent::Unanswered { attempt, how: Unanswered::Cut });
         let verdict = judged(&mapped(), &trial.end_rows(rows(RowState::Confirmed)), &mapped_baseline());
         assert_eq!(outcome(&verdict, "unknown-is-explicit").notes.len(), 1);
         let expected: &[&str] = if commit { &[] } else { &["no-false-success"] };
@@ -230,4 +288,26 @@ fn a_stuck_row_is_stuck_though_it_was_delivered() {
     let verdict = judged(&mapped(), &history, &mapped_baseline());
     assert_eq!(violated(&verdict), ["terminal-state-explicit"]);
     assert_eq!(verdict.actions[0].verdict, ActionVerdict::Stuck);
+}
+
+#[test]
+fn a_crash_loop_among_many_actions_is_judged() {
+    let rows = |count: usize| {
+        (0..count).map(|n| row(&format!("act-{n}"), &format!("r{n}@x"), RowState::Confirmed)).collect()
+    };
+    let build = |crash_loop: bool| {
+        let mut trial = Trial::new();
+        for n in 0..2000 {
+            trial.deliver(&format!("r{n}@x"), Some(&format!("k-act-{n}")), "hello");
+            if crash_loop {
+                let body = json!({"to": "r0@x", "text": "hello", "try": n});
+                let attempt = trial.send_body("r0@x", None, body);
+                trial.drop_reply(attempt).look_up("", &[]);
+            }
+        }
+        trial.end_rows(rows(2000))
+    };
+    let verdict = judged(&mapped(), &build(true), &build(false));
+    assert_eq!(violated(&verdict), ["no-blind-resend", "stable-key", "attempts-bounded"]);
+    assert_eq!(verdict.actions.len(), 2000);
 }

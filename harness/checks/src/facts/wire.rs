@@ -78,6 +78,13 @@ impl AttemptFact<'_> {
         said_so.then_some(first_byte).flatten()
     }
 
+    /// Whether the answer was a "duplicate" or a conflict: the success of an earlier attempt, where that one
+    /// made an effect.
+    pub(crate) fn says_already_done(&self) -> bool {
+        let known = matches!(self.replay, Some((_, _, Some(_))));
+        self.status().is_some_and(|status| status == 409 || (known && (400..500).contains(&status)))
+    }
+
     /// Whether the only word of acceptance was a reply cut inside its body.
     pub(crate) fn cut_in_body(&self) -> bool {
         matches!(self.plan.map(|plan| plan.reply), Some(Reply::Cut { at: CutAt::Body }))

@@ -80,7 +80,9 @@ fn could_know(facts: &Facts<'_>, unit: usize, view: &ViewFact<'_>) -> bool {
             let fact = &wire.attempts[*index];
             let told = fact.acceptance_told().is_some_and(|told| told < view.seq);
             let accepted = fact.accepted_seq(&wire.effects).is_some_and(|seq| seq < view.seq);
-            told || (accepted && !fact.reply_withheld())
+            let effect_before = of.effects.first().is_some_and(|first| wire.effects[*first].seq < view.seq);
+            let duplicate = fact.says_already_done() && effect_before && fact.seq < view.seq;
+            told || duplicate || (accepted && !fact.reply_withheld())
         })
 }
 

@@ -67,12 +67,6 @@ fn attempts<'b>(
     unit.attempts.iter().map(|index| &facts.book.wire.attempts[*index])
 }
 
-/// A provider's "duplicate" is the success of an earlier attempt.
-fn says_already_done(fact: &AttemptFact<'_>) -> bool {
-    let known = matches!(fact.replay, Some((_, _, Some(_))));
-    fact.status().is_some_and(|status| status == 409 || (known && (400..500).contains(&status)))
-}
-
 fn failed_on_a_guess(facts: &Facts<'_>, index: usize, unit: &Unit) -> Option<String> {
     let effects = || unit.effects.iter().map(|index| &facts.book.wire.effects[*index]);
     if effects().any(|fact| fact.effect.bounced_at_ms.is_some()) {
@@ -97,7 +91,7 @@ fn failed_on_a_guess(facts: &Facts<'_>, index: usize, unit: &Unit) -> Option<Str
 fn confirmed_on_a_guess(facts: &Facts<'_>, index: usize, unit: &Unit, looked: &mut Looked) -> Option<String> {
     let effects = || unit.effects.iter().map(|index| &facts.book.wire.effects[*index]);
     let receipt = effects().any(|fact| fact.receipt.is_some());
-    let already = !unit.effects.is_empty() && attempts(facts, unit).any(says_already_done);
+    let already = !unit.effects.is_empty() && attempts(facts, unit).any(AttemptFact::says_already_done);
     if facts.lookups.found(index).is_some() || receipt || already {
         return None;
     }
