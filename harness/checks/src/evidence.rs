@@ -163,11 +163,9 @@ impl<'a> FaultKills<'a> {
     }
 
     fn recovered(&self, case: &Case<'_>, missing: &mut Vec<String>) -> Option<bool> {
-        let kill =
-            self.announced.iter().flat_map(|(at, proofs)| proofs.iter().map(move |proof| (at, proof.0)));
-        let kill = kill.last();
-        let acted = kill.is_some_and(|(at, kill)| {
-            let at_death = view_at_death(at, kill, &case.history.events);
+        let kill = self.announced.iter().flat_map(|(_, proofs)| proofs).next_back();
+        let acted = kill.is_some_and(|(kill, _)| {
+            let at_death = view_at_death(kill, &case.history.events);
             acted(kill, at_death, &case.history.events) || nothing_owed(kill, at_death, case)
         });
         if kill.is_some() && !acted {
@@ -180,17 +178,26 @@ impl<'a> FaultKills<'a> {
     }
 }
 
-/// The ledger as the kill left it: read at the hit, where the worker stood still, or on the dead tree.
-fn view_at_death<'a>(at: &HitName, kill: &Event, events: &'a [Event]) -> Option<&'a LedgerView> {
-    let before_restart = events.iter().take_while(|event| {
-        event.seq <= kill.seq || !matches!(event.event, EventKind::Spawned { .. } | EventKind::Final { .. })
+/// The ledger as the kill left it: read on the dead tree, or at the hit, where the worker stood still.
+fn view_at_death<'a>(kill: &Event, events: &'a [Event]) -> Option<&'a LedgerView> {
+    let died = events.partition_point(|event| event.seq <= kill.seq);
+    let on_the_dead =
+        events[died..].iter().take_while(|event| !matches!(event.event, EventKind::Spawned { .. }));
+    // Nothing but hits and readings lies between the moment at which the worker stood still and its death.
+    let standing = events[..died].iter().rev().take_while(|event| {
+        matches!(
+            event.event,
+            EventKind::Killed { .. }
+                | EventKind::FaultAnnounced { .. }
+                | EventKind::Hit { .. }
+                | EventKind::Ledger { .. }
+        )
     });
-    let views = before_restart.filter_map(|event| match &event.event {
-        EventKind::Ledger { at: Some(place), view } if place == at => Some(view),
-        EventKind::Ledger { view, .. } if event.seq > kill.seq => Some(view),
+    let mut views = on_the_dead.chain(standing).filter_map(|event| match &event.event {
+        EventKind::Ledger { view, .. } if view.exact && view.rows.is_some() => Some(view),
         _ => None,
     });
-    views.filter(|view| view.exact && view.rows.is_some()).last()
+    views.next()
 }
 
 /// Whether the recovery after a kill left a trace.

@@ -36,8 +36,8 @@ pub struct Facts<'a> {
     pub(crate) accounts: Vec<Account>,
     /// Where a worker's tree was killed while the trial was going on.
     pub(crate) kills: Vec<u64>,
-    /// Where each hit occurred.
-    hits: BTreeMap<&'a HitName, Vec<u64>>,
+    /// Where each hit occurred, and what it was about.
+    hits: BTreeMap<&'a HitName, Vec<(u64, Option<&'a str>)>>,
     /// Words of the final look that no baseline has.
     pub(crate) new_words: Vec<&'a str>,
     /// The final look, or the last event where there was none.
@@ -169,10 +169,10 @@ impl<'a> Facts<'a> {
         self.kills.get(self.kills.partition_point(|kill| *kill <= seq)).copied()
     }
 
-    /// The last occurrence of a hit before an event.
-    pub(crate) fn hit_before(&self, name: &HitName, seq: u64) -> Option<u64> {
+    /// The last occurrence of a hit before an event, and what it was about.
+    pub(crate) fn hit_before(&self, name: &HitName, seq: u64) -> Option<(u64, Option<&'a str>)> {
         let at = self.hits.get(name)?;
-        at[..at.partition_point(|hit| *hit < seq)].last().copied()
+        at[..at.partition_point(|(hit, _)| *hit < seq)].last().copied()
     }
 
     /// Sequence numbers of a unit's attempts.
@@ -205,11 +205,11 @@ fn kills(history: &History) -> Vec<u64> {
     going_on.filter(|event| matches!(event.event, EventKind::Killed { .. })).map(|event| event.seq).collect()
 }
 
-fn hits(history: &History) -> BTreeMap<&HitName, Vec<u64>> {
-    let mut map: BTreeMap<&HitName, Vec<u64>> = BTreeMap::new();
+fn hits(history: &History) -> BTreeMap<&HitName, Vec<(u64, Option<&str>)>> {
+    let mut map: BTreeMap<&HitName, Vec<(u64, Option<&str>)>> = BTreeMap::new();
     for event in &history.events {
-        if let EventKind::Hit { hit, .. } = &event.event {
-            map.entry(hit).or_default().push(event.seq);
+        if let EventKind::Hit { hit, subject, .. } = &event.event {
+            map.entry(hit).or_default().push((event.seq, subject.as_deref()));
         }
     }
     map

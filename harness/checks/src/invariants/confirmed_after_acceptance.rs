@@ -92,7 +92,11 @@ fn waiting_attempt(facts: &Facts<'_>, at: &HitName, seq: u64) -> Option<usize> {
         return None;
     }
     let wire = &facts.book.wire;
-    let hit = facts.hit_before(at, seq)?;
+    let (hit, subject) = facts.hit_before(at, seq)?;
+    if let Some(id) = subject.and_then(|subject| subject.parse::<u32>().ok()) {
+        // Numbers count up in order of arrival.
+        return wire.attempts.binary_search_by_key(&id, |fact| fact.attempt.id).ok();
+    }
     if at.point == "received" {
         let passed = wire.attempts.partition_point(|fact| fact.seq < hit);
         return passed.checked_sub(1);
