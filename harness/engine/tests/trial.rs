@@ -237,3 +237,25 @@ async fn an_enqueuer_can_be_killed_after_its_line() {
     let history = history_of(settings, kill_at("provider:received#1")).await;
     assert_eq!(history.counters().effects, 1);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_an_enqueue_command_a_killed_worker_is_started_again_too() {
+    let state = tempfile::tempdir().unwrap();
+    let db = rusqlite::Connection::open(state.path().join("ledger.db")).unwrap();
+    db.execute_batch(
+        "create table items (id integer primary key, state text); insert into items (state) values ('new')",
+    )
+    .unwrap();
+    drop(db);
+    let mut settings = settings("drain", "1");
+    settings.state.enqueue = None;
+    settings.state.from = Some(state.path().to_owned());
+    let history = history_of(settings, kill_at("provider:received#1")).await;
+    assert_eq!((history.generations(), history.counters().effects), (2, 1), "{}", history.to_text());
+    assert!(
+        history
+            .events
+            .iter()
+            .any(|event| matches!(&event.event, EventKind::StateReady { from } if *from != "fresh"))
+    );
+}

@@ -104,9 +104,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         for (index, actions) in groups.iter().enumerate() {
             self.run_baselines(index, actions).await?;
         }
-        // A worker that is wrong without any fault needs no faults to be found out, and nothing could be
-        // compared with it.
-        if self.record.interrupted || self.any_violated() {
+        if self.record.interrupted || !self.baselines_compare() {
             return Ok(());
         }
         let plans = self.plans(&groups)?;
@@ -121,9 +119,12 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.run_jobs(jobs, TrialRole::Faulted).await
     }
 
-    fn any_violated(&self) -> bool {
-        self.record.trials.iter().any(|trial| {
-            trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Violated)
+    /// Whether other trials can be compared with the baselines: they came to rest, and somebody received
+    /// something. A worker that is wrong without any fault in another way is still worth killing.
+    fn baselines_compare(&self) -> bool {
+        self.baselines.iter().flatten().all(|history| {
+            let settled = history.events.iter().any(|event| matches!(event.event, EventKind::Settled { .. }));
+            settled && history.effects().next().is_some()
         })
     }
 

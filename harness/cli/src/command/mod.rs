@@ -70,7 +70,7 @@ pub fn usage_error(error: &clap::Error) -> ProcessExitCode {
 }
 
 /// The runtime in which trials run.
-fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
+pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => {
             let value = runtime.block_on(future);

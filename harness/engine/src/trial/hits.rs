@@ -7,6 +7,7 @@ use killpoint_model::ledger::LedgerView;
 use killpoint_model::plan::FaultAt;
 use killpoint_model::{HitName, Source};
 
+use super::setup::COMMANDS;
 use super::worker::Life;
 use super::{Trial, blocking};
 use crate::boundaries::ledger::changes;
@@ -111,8 +112,10 @@ impl Trial {
         };
         self.recorder.append(EventKind::FaultDone { at: due.at, landed: landing.landed, note: landing.note });
         self.extend_deadline();
-        let dead =
-            self.workers.get(&worker).map_or(!self.has_live_worker(), |worker| worker.life == Life::Killed);
+        let dead = match self.workers.get(&worker).filter(|_| worker != COMMANDS) {
+            Some(worker) => worker.life == Life::Killed,
+            None => !self.has_live_worker(),
+        };
         Ok(if dead { Onward::Dead } else { Onward::Go })
     }
 
@@ -123,7 +126,7 @@ impl Trial {
         let numbers: Vec<u32> = self
             .workers
             .values()
-            .filter(|candidate| candidate.number != super::setup::COMMANDS && candidate.is_live())
+            .filter(|candidate| candidate.number != COMMANDS && candidate.is_live())
             .map(|candidate| candidate.number)
             .filter(|number| worker == 0 || *number == worker)
             .collect();
@@ -243,7 +246,7 @@ impl Trial {
     }
 
     pub(super) fn has_live_worker(&self) -> bool {
-        self.workers.values().any(|worker| worker.number != super::setup::COMMANDS && worker.is_live())
+        self.workers.values().any(|worker| worker.number != COMMANDS && worker.is_live())
     }
 
     /// Whether a fault of the plan waits for the end of an exchange, so that the tree must stand still

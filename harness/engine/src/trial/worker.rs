@@ -21,6 +21,11 @@ use crate::template::Templates;
 /// How long output may still flow after the tree is dead.
 const OUTPUT_LIMIT: Duration = Duration::from_secs(2);
 
+/// Process ids below are never given again once a namespace's numbers wrap around.
+const PID_BASE: u32 = 300;
+/// Workers of one trial see process ids that differ, so that none takes another's lease for its own.
+const PIDS_PER_WORKER: u32 = 200;
+
 /// Where a worker is in its lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Life {
@@ -76,7 +81,7 @@ impl Worker {
         let signals = outbox.clone();
         // The trial may be over when the last event comes; then nobody needs it.
         let on_event = Box::new(move |event| drop(signals.send(Signal::Worker { worker: number, event })));
-        let spec = SlotSpec { processes_max, pid_base: 1000 * (number + 1), force: None };
+        let spec = SlotSpec { processes_max, pid_base: PID_BASE + PIDS_PER_WORKER * number, force: None };
         let slot = blocking(move || {
             Slot::open(&spec, on_event)
                 .map_err(|error| TrialError::from_os("making the worker's slot", &error))
@@ -171,6 +176,10 @@ impl Worker {
             let Ok(captured) = tokio::task::spawn_blocking(move || capture.finish(OUTPUT_LIMIT)).await else {
                 continue;
             };
+            if let Some(error) = captured.error {
+                let doing = format!("keeping the worker's {stream}");
+                recorder.append(EventKind::Infrastructure { doing, error });
+            }
             recorder.append(EventKind::Output {
                 worker: self.number,
                 stream,
