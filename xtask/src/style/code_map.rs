@@ -34,14 +34,16 @@ pub(super) fn check(repository: &Repository) -> Vec<Problem> {
     problems
 }
 
-/// Folders below a crate's `src` that hold Rust files.
+/// Folders below a crate's `src` that hold Rust files, apart from those of tests.
 fn module_folders(repository: &Repository) -> BTreeSet<String> {
     let mut folders = BTreeSet::new();
     for package in &repository.packages {
         let sources = format!("{}/src/", package.folder);
         for (path, _) in repository.rust_files() {
             let Some(below) = path.strip_prefix(&sources) else { continue };
-            if let Some((folder, _)) = below.rsplit_once('/') {
+            if let Some((folder, _)) = below.rsplit_once('/')
+                && !folder.split('/').any(|part| part == "tests")
+            {
                 folders.insert(format!("{sources}{folder}"));
             }
         }
@@ -69,6 +71,7 @@ mod tests {
             (MAP, map),
             ("parts/one/src/lib.rs", ""),
             ("parts/one/src/wheels/front.rs", ""),
+            ("parts/one/src/wheels/tests/roll.rs", ""),
         ])
         .with_package("part-one", "parts/one", &[]);
         check(&repository).iter().map(ToString::to_string).collect()
