@@ -17,7 +17,7 @@ const FILE_LINES_MAX: usize = 500;
 const OTHER_CODE: &[&str] = &["c", "css", "js", "mjs", "py", "sh", "ts"];
 
 pub(super) fn check(repository: &Repository) -> Vec<Problem> {
-    let (sources, mut problems) = sources(repository);
+    let (sources, mut problems) = sources(repository, &[""]);
     for source in &sources {
         check_rust(source, &mut problems);
     }

@@ -14,14 +14,12 @@ const OUTSIDE: &[&str] = &["env", "fs", "net", "os", "process", "thread"];
 pub(super) fn check(repository: &Repository) -> Vec<Problem> {
     let mut problems = Vec::new();
     // What cannot be parsed is reported by the rule on lengths.
-    for source in sources(repository).0 {
-        if PURE.iter().any(|folder| source.path.starts_with(folder)) {
-            let mut uses = Uses::default();
-            uses.visit_file(&source.syntax);
-            for (line, module) in uses.0 {
-                let what = format!("`std::{module}` in a pure crate: take what it gives as an argument");
-                problems.push(Problem::at(source.path, line, what));
-            }
+    for source in sources(repository, PURE).0 {
+        let mut uses = Uses::default();
+        uses.visit_file(&source.syntax);
+        for (line, module) in uses.0 {
+            let what = format!("`std::{module}` in a pure crate: take what it gives as an argument");
+            problems.push(Problem::at(source.path, line, what));
         }
     }
     problems

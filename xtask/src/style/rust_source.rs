@@ -16,11 +16,14 @@ pub(super) struct RustSource<'a> {
     pub(super) syntax: File,
 }
 
-/// Parses every Rust file that holds more than tests. What does not parse is a problem of its own.
-pub(super) fn sources(repository: &Repository) -> (Vec<RustSource<'_>>, Vec<Problem>) {
+/// Parses the Rust files below these folders that hold more than tests; `""` is all. What does not parse is a
+/// problem of its own.
+pub(super) fn sources<'a>(repository: &'a Repository, below: &[&str]) -> (Vec<RustSource<'a>>, Vec<Problem>) {
+    let is_wanted =
+        |path: &str| below.iter().any(|folder| path.starts_with(folder)) && !is_in_tests_folder(path);
     let mut parsed = Vec::new();
     let mut problems = Vec::new();
-    for (path, text) in repository.rust_files().filter(|(path, _)| !is_in_tests_folder(path)) {
+    for (path, text) in repository.rust_files().filter(|(path, _)| is_wanted(path)) {
         match syn::parse_file(text) {
             Ok(syntax) => parsed.push(RustSource { path, text, syntax }),
             Err(error) => {
@@ -127,7 +130,7 @@ mod tests {
             ("a/src/b/tests.rs", ""),
             ("a/tests/run.rs", ""),
         ]);
-        let (sources, problems) = sources(&repository);
+        let (sources, problems) = sources(&repository, &[""]);
         let paths: Vec<&str> = sources.iter().map(|source| source.path).collect();
         assert_eq!(paths, ["a/src/b.rs", "a/src/lib.rs", "a/src/sample_rate.rs"]);
         assert_eq!(problems, []);
@@ -136,7 +139,7 @@ mod tests {
     #[test]
     fn what_cannot_be_parsed_is_a_problem() {
         let repository = Repository::of(&[("a.rs", "\nfn (")]);
-        let (_, problems) = sources(&repository);
+        let (_, problems) = sources(&repository, &[""]);
         assert!(problems[0].to_string().starts_with("a.rs:2: cannot be parsed: "), "{}", problems[0]);
     }
 }
