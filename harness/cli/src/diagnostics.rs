@@ -10,24 +10,24 @@ use crate::show;
 
 /// Problems in what the user wrote, with the text that they point into.
 #[derive(Debug)]
-pub struct Diagnosed {
+pub(crate) struct Diagnosed {
     problems: Vec<Diagnostic>,
     text: String,
 }
 
 impl Diagnosed {
     /// One problem of the command line.
-    pub fn one(code: &str, message: &str) -> Self {
+    pub(crate) fn one(code: &str, message: &str) -> Self {
         Self::plain(vec![Diagnostic::error(code, message)])
     }
 
     /// Problems that point into no text.
-    pub fn plain(problems: Vec<Diagnostic>) -> Self {
+    pub(crate) fn plain(problems: Vec<Diagnostic>) -> Self {
         Self { problems, text: String::new() }
     }
 
     /// Prints all of them.
-    pub fn complain(&self) -> ExitCode {
+    pub(crate) fn complain(&self) -> ExitCode {
         for problem in &self.problems {
             show::lines_to_stderr(&draw(problem, &self.text));
         }
@@ -36,7 +36,7 @@ impl Diagnosed {
 }
 
 /// Reads a file and what is in it. Warnings are printed; errors are returned.
-pub fn load<T>(path: &Path, read: impl FnOnce(&str, &str) -> Loaded<T>) -> Result<T, Diagnosed> {
+pub(crate) fn load<T>(path: &Path, read: impl FnOnce(&str, &str) -> Loaded<T>) -> Result<T, Diagnosed> {
     let file = path.display().to_string();
     let text = std::fs::read_to_string(path).map_err(|error| {
         let help = "name another file with --config or --scenario, or give the worker's command after `--`";
@@ -48,7 +48,7 @@ pub fn load<T>(path: &Path, read: impl FnOnce(&str, &str) -> Loaded<T>) -> Resul
 }
 
 /// The value of something that was loaded. Warnings are printed; errors are returned.
-pub fn value_of<T>(loaded: Loaded<T>, text: &str) -> Result<T, Diagnosed> {
+pub(crate) fn value_of<T>(loaded: Loaded<T>, text: &str) -> Result<T, Diagnosed> {
     let (errors, warnings): (Vec<_>, Vec<_>) =
         loaded.diagnostics.into_iter().partition(|problem| problem.severity == Severity::Error);
     for warning in warnings {

@@ -16,7 +16,7 @@ use crate::show;
 
 /// Where the plans come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Strategy {
+pub(crate) enum Strategy {
     /// The plans as written in scenario files
     Scenario,
     /// A trial per boundary hit of the baseline, and one per provider plan
@@ -25,7 +25,7 @@ pub enum Strategy {
 
 /// Form of what is printed to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
+pub(crate) enum Form {
     /// For a person
     Text,
     /// For a program
@@ -34,7 +34,7 @@ pub enum Form {
 
 /// Which trials.
 #[derive(Debug, Args)]
-pub struct Selection {
+pub(crate) struct Selection {
     /// A scenario of the library by name, or a scenario file; may be given again
     #[arg(long, value_name = "NAME|FILE")]
     scenario: Vec<String>,
@@ -57,7 +57,7 @@ pub struct Selection {
 
 /// How results are shown.
 #[derive(Debug, Args)]
-pub struct Shown {
+pub(crate) struct Shown {
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
@@ -67,27 +67,27 @@ pub struct Shown {
 }
 
 /// Reports to write: format and file.
-pub type Targets = Vec<(&'static dyn reports::Format, PathBuf)>;
+pub(crate) type Targets = Vec<(&'static dyn reports::Format, PathBuf)>;
 
 impl Selection {
     /// Trials at the same time.
-    pub fn jobs(&self) -> usize {
+    pub(crate) fn jobs(&self) -> usize {
         Self::jobs_or_default(self.jobs)
     }
 
     /// What was asked for, or twice the processors.
-    pub fn jobs_or_default(jobs: Option<std::num::NonZeroU16>) -> usize {
+    pub(crate) fn jobs_or_default(jobs: Option<std::num::NonZeroU16>) -> usize {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
         jobs.map_or(2 * processors, |jobs| usize::from(jobs.get()))
     }
 
     /// How often each trial is done.
-    pub fn repeat(&self) -> u32 {
+    pub(crate) fn repeat(&self) -> u32 {
         self.repeat.get()
     }
 
     /// The run's folder.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.run_dir.clone().unwrap_or_else(|| {
             let now_ms = SystemClock::default().now_ms();
             Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
@@ -95,14 +95,16 @@ impl Selection {
     }
 
     /// The strategy that was asked for; `None` where nothing was.
-    pub fn strategy(&self) -> Result<Option<killpoint::Strategy>, Diagnosed> {
-        if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep)) {
+    pub(crate) fn strategy(&self) -> Result<Option<killpoint::Strategy>, Diagnosed> {
+        if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep))
+        {
             let what = "--scenario and a sweep (--boundary, --strategy sweep) exclude each other; run them one by one";
             return Err(Diagnosed::one("two-strategies", what));
         }
         if !self.boundary.is_empty() {
             let parse = |text: &String| {
-                text.parse::<HitName>().map_err(|error| Diagnosed::one("unknown-boundary", &error.to_string()))
+                text.parse::<HitName>()
+                    .map_err(|error| Diagnosed::one("unknown-boundary", &error.to_string()))
             };
             let hits = self.boundary.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             return Ok(Some(killpoint::Strategy::Boundaries(hits)));
@@ -118,7 +120,7 @@ impl Selection {
 }
 
 /// A scenario by name, or from a file.
-pub fn scenario(name: &str) -> Result<Plan, Diagnosed> {
+pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
     let catalog = killpoint::catalog();
     if let Some(entry) = scenarios::LIBRARY.iter().find(|entry| entry.name == name) {
         let loaded = scenarios::load_scenario(entry.text, &format!("{name}.toml"), &catalog);
@@ -140,7 +142,7 @@ pub fn scenario(name: &str) -> Result<Plan, Diagnosed> {
 
 impl Shown {
     /// Runs, shows, and gives the exit code.
-    pub fn run(&self, request: RunRequest) -> ExitCode {
+    pub(crate) fn run(&self, request: RunRequest) -> ExitCode {
         let targets = match self.targets() {
             Ok(targets) => targets,
             Err(problems) => return problems.complain(),
@@ -167,7 +169,7 @@ impl Shown {
     }
 
     /// Prints a view and writes its reports. Gives `code`, or what went wrong with the writing.
-    pub fn show(&self, view: &View, folder: &Path, targets: &Targets, mut code: ExitCode) -> ExitCode {
+    pub(crate) fn show(&self, view: &View, folder: &Path, targets: &Targets, mut code: ExitCode) -> ExitCode {
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)
@@ -185,7 +187,7 @@ impl Shown {
     }
 
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
-    pub fn targets(&self) -> Result<Targets, Diagnosed> {
+    pub(crate) fn targets(&self) -> Result<Targets, Diagnosed> {
         let one = |text: &String| {
             let (name, path) = text
                 .split_once('=')

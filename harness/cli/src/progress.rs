@@ -16,8 +16,8 @@ const LINE_EVERY: u64 = 25;
 
 /// The progress of one run.
 #[derive(Debug)]
-pub struct Bar {
-    bar: ProgressBar,
+pub(crate) struct Bar {
+    drawn: ProgressBar,
     is_terminal: bool,
     verdicts: Mutex<BTreeMap<Verdict, u32>>,
     cancel: watch::Sender<bool>,
@@ -25,19 +25,20 @@ pub struct Bar {
 
 impl Bar {
     /// A bar; a hidden one where `shown` is false.
-    pub fn new(shown: bool) -> Self {
+    pub(crate) fn new(shown: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let bar = if shown && is_terminal { ProgressBar::new(0) } else { ProgressBar::hidden() };
         // The template is ours and was tried: it can't fail.
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {eta} left  {wide_msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} trials, {eta} left  {wide_msg}")
+        {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.enable_steady_tick(Duration::from_millis(500));
-        Self { bar, is_terminal, verdicts: Mutex::default(), cancel: watch::Sender::new(false) }
+        Self { drawn: bar, is_terminal, verdicts: Mutex::default(), cancel: watch::Sender::new(false) }
     }
 
     /// From now on Ctrl-C and SIGTERM end the run in order: trees killed, what was recorded kept.
-    pub fn watch_signals(&self) {
+    pub(crate) fn watch_signals(&self) {
         for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
             let Ok(mut stream) = signal(kind) else { continue };
             let cancel = self.cancel.clone();
@@ -50,45 +51,46 @@ impl Bar {
     }
 
     /// Whether the user asked to stop.
-    pub fn was_cancelled(&self) -> bool {
+    pub(crate) fn was_cancelled(&self) -> bool {
         *self.cancel.borrow()
     }
 
     /// Takes the bar away.
-    pub fn clear(&self) {
-        self.bar.finish_and_clear();
+    pub(crate) fn clear(&self) {
+        self.drawn.finish_and_clear();
     }
 
     fn summary(&self, latest: Verdict) -> String {
         let mut verdicts = self.verdicts.lock().unwrap_or_else(PoisonError::into_inner);
         *verdicts.entry(latest).or_default() += 1;
-        let words: Vec<String> = verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
+        let words: Vec<String> =
+            verdicts.iter().map(|(verdict, count)| format!("{count} {verdict}")).collect();
         words.join(", ")
     }
 }
 
 impl Progress for Bar {
     fn planned(&self, trials: usize) {
-        self.bar.set_length(trials as u64);
+        self.drawn.set_length(trials as u64);
     }
 
     fn started(&self, name: &str) {
         if self.is_terminal {
-            self.bar.set_message(name.to_owned());
+            self.drawn.set_message(name.to_owned());
         }
     }
 
     fn finished(&self, trial: &TrialRecord) {
         let verdict = trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict);
         let summary = self.summary(verdict);
-        self.bar.inc(1);
-        if !self.is_terminal && self.bar.position().is_multiple_of(LINE_EVERY) {
-            crate::show::lines_to_stderr(&format!("{} trials: {summary}", self.bar.position()));
+        self.drawn.inc(1);
+        if !self.is_terminal && self.drawn.position().is_multiple_of(LINE_EVERY) {
+            crate::show::lines_to_stderr(&format!("{} trials: {summary}", self.drawn.position()));
         }
     }
 
     fn note(&self, text: &str) {
-        self.bar.suspend(|| crate::show::note(text));
+        self.drawn.suspend(|| crate::show::note(text));
     }
 
     async fn cancelled(&self) {

@@ -11,18 +11,18 @@ use killpoint::reports::{Format, Options, View};
 const WIDTH_DEFAULT: usize = 100;
 
 /// Columns of the terminal on standard output.
-pub fn width() -> usize {
+pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
 }
 
 /// Writes a report to standard output.
-pub fn write_stdout(format: &dyn Format, view: &View, options: &Options) -> Result<(), ExitCode> {
+pub(crate) fn write_stdout(format: &dyn Format, view: &View, options: &Options) -> Result<(), ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     written(format.write(view, options, &mut out).and_then(|()| out.flush()))
 }
 
 /// Writes a report to a file, without colour.
-pub fn write_file(format: &dyn Format, view: &View, folder: &Path, path: &Path) -> io::Result<()> {
+pub(crate) fn write_file(format: &dyn Format, view: &View, folder: &Path, path: &Path) -> io::Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
     let options = Options { run_dir: Some(folder.display().to_string()), ..Options::default() };
     format.write(view, &options, &mut out)?;
@@ -30,24 +30,24 @@ pub fn write_file(format: &dyn Format, view: &View, folder: &Path, path: &Path) 
 }
 
 /// Prints data.
-pub fn lines_to_stdout(text: &str) -> Result<(), ExitCode> {
+pub(crate) fn lines_to_stdout(text: &str) -> Result<(), ExitCode> {
     let mut out = io::stdout().lock();
     written(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
 /// Prints what is no data.
-pub fn lines_to_stderr(text: &str) {
+pub(crate) fn lines_to_stderr(text: &str) {
     // There is no place left to say that standard error can't be written.
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Prints an error.
-pub fn complain(text: &str) {
+pub(crate) fn complain(text: &str) {
     lines_to_stderr(&format!("error: {text}"));
 }
 
 /// Prints advice.
-pub fn note(text: &str) {
+pub(crate) fn note(text: &str) {
     lines_to_stderr(&format!("note: {text}"));
 }
 

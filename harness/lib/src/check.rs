@@ -38,11 +38,17 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
         .map(|trial| {
             let history = histories.get(&trial.folder)?;
             let baselines = baselines_of(&record.trials, trial, &histories);
-            Some(judge(&Case { settings: &record.settings, role: trial.role, history, baselines: &baselines }))
+            Some(judge(&Case {
+                settings: &record.settings,
+                role: trial.role,
+                history,
+                baselines: &baselines,
+            }))
         })
         .collect();
     for (trial, verdict) in record.trials.iter_mut().zip(verdicts) {
-        if trial.verdict.as_ref().map(|stored| stored.verdict) != verdict.as_ref().map(|fresh| fresh.verdict) {
+        if trial.verdict.as_ref().map(|stored| stored.verdict) != verdict.as_ref().map(|fresh| fresh.verdict)
+        {
             changed.push(trial.folder.clone());
         }
         trial.verdict = verdict;
@@ -52,7 +58,11 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
 }
 
 /// The baselines with the same actions as a trial.
-fn baselines_of(trials: &[TrialRecord], of: &TrialRecord, histories: &BTreeMap<String, History>) -> Vec<History> {
+fn baselines_of(
+    trials: &[TrialRecord],
+    of: &TrialRecord,
+    histories: &BTreeMap<String, History>,
+) -> Vec<History> {
     trials
         .iter()
         .filter(|trial| trial.role != TrialRole::Faulted && trial.plan.actions == of.plan.actions)
@@ -63,7 +73,9 @@ fn baselines_of(trials: &[TrialRecord], of: &TrialRecord, histories: &BTreeMap<S
 /// Merges the verdicts of a run: a trial without one is inconclusive, and so is an interrupted run that
 /// has no violation.
 pub(crate) fn run_verdict(trials: &[TrialRecord], interrupted: bool) -> Verdict {
-    let each = trials.iter().map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
+    let each = trials
+        .iter()
+        .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
     let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted);
     let whole = if interrupted { Verdict::Inconclusive } else { Verdict::Holds };
     // A run of baselines alone has killed nothing: it can't be green.

@@ -50,7 +50,9 @@ impl RunFolder {
             .ok_or_else(|| bad("it has no version".into()))?;
         if version.0 != RUN_VERSION.0 || version.1 > RUN_VERSION.1 {
             let (major, minor) = version;
-            return Err(bad(format!("run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it")));
+            return Err(bad(format!(
+                "run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it"
+            )));
         }
         let record = serde_json::from_value(value).map_err(|error| bad(error.to_string()))?;
         Ok((Self { path: path.to_owned() }, record))

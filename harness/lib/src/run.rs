@@ -9,8 +9,8 @@ use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
 use killpoint_model::event::EventKind;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
 use killpoint_model::{
-    Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, Source, SystemClock, TrialRecord,
-    TrialVerdict, Verdict,
+    Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, Source, SystemClock,
+    TrialRecord, TrialVerdict, Verdict,
 };
 use tokio::task::JoinSet;
 
@@ -156,7 +156,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             ..Plan::default()
         };
         self.baselines.push(Vec::new());
-        for (name, role) in [("baseline", TrialRole::Baseline), ("baseline again", TrialRole::BaselineAgain)] {
+        for (name, role) in [("baseline", TrialRole::Baseline), ("baseline again", TrialRole::BaselineAgain)]
+        {
             if self.record.interrupted {
                 return Ok(());
             }
@@ -167,7 +168,10 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     /// The plans of the strategy, bound to this worker, with the group whose baselines they belong to.
-    fn plans(&mut self, groups: &[Vec<killpoint_model::plan::ActionSpec>]) -> Result<Vec<(Plan, usize)>, RunError> {
+    fn plans(
+        &mut self,
+        groups: &[Vec<killpoint_model::plan::ActionSpec>],
+    ) -> Result<Vec<(Plan, usize)>, RunError> {
         let mut diagnostics = Vec::new();
         let mut plans = Vec::new();
         match self.request.strategy.clone() {
@@ -180,7 +184,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             }
             Strategy::Scenarios(scenarios) => {
                 for plan in scenarios {
-                    let group = groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
+                    let group =
+                        groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
                     let reached = self.reached(group);
                     let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &reached);
                     diagnostics.extend(notes);
@@ -207,7 +212,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         diagnostics.extend(sweep.warnings);
         // A boundary that was asked for is tried although the baseline did not reach it: the trial shows
         // that it is not reached, and is vacuous.
-        let asked = sweep.unreached.into_iter().map(|hit| killpoint_scenarios::kill_plan(hit));
+        let asked = sweep.unreached.into_iter().map(killpoint_scenarios::kill_plan);
         sweep.trials.into_iter().chain(asked).map(|plan| (plan, 0)).collect()
     }
 
@@ -298,8 +303,11 @@ impl<'p, P: Progress> Runner<'p, P> {
         });
         if history.attempts().next().is_none() && !rows {
             let what = unsettled.map_or_else(
-                || "without any fault the worker sent nothing to the provider and its ledger shows no row; \
-                    is the provider's address wired in (`{provider.rest}`), and is there something to do?".to_owned(),
+                || {
+                    "without any fault the worker sent nothing to the provider and its ledger shows no row; \
+                    is the provider's address wired in (`{provider.rest}`), and is there something to do?"
+                        .to_owned()
+                },
                 |why| format!("without any fault the worker sent nothing, and {why}"),
             );
             return Err(RunError::SetupFailed(format!("the baseline: {what}{}", output())));
@@ -337,7 +345,12 @@ impl<'p, P: Progress> Runner<'p, P> {
 
 /// Runs one trial, again where only the machine failed or where luck decides whether a sample is taken in
 /// time. Every try has a folder of its own; the last one counts.
-async fn try_job(job: Job, role: TrialRole, settings: Arc<Settings>, run: RunFolder) -> Result<Ended, RunError> {
+async fn try_job(
+    job: Job,
+    role: TrialRole,
+    settings: Arc<Settings>,
+    run: RunFolder,
+) -> Result<Ended, RunError> {
     let mut attempt = 1;
     loop {
         let begun = Instant::now();
@@ -370,7 +383,10 @@ fn parameter_problems(plan: &Plan) -> Vec<Diagnostic> {
         .iter()
         .filter_map(|at| {
             let why = killpoint_engine::faults::find(&at.fault.name)?.check(&at.fault.with).err()?;
-            Some(Diagnostic::error("bad-parameter", format!("{}: fault `{}`: {why}", plan.name, at.fault.name)))
+            Some(Diagnostic::error(
+                "bad-parameter",
+                format!("{}: fault `{}`: {why}", plan.name, at.fault.name),
+            ))
         })
         .collect()
 }

@@ -11,7 +11,10 @@ use crate::Row;
 use crate::sanitise::{clean, columns, cut};
 
 const VERDICT_COLUMNS: usize = 14;
-const NUMBER_COLUMNS: usize = 8;
+/// Columns of a share such as `3 of 4`.
+const SHARE_COLUMNS: usize = 10;
+/// Columns of attempts, effects, acknowledged and time: as wide as their headings, and as `12.34s`.
+const NUMBER_COLUMNS: [usize; 4] = [8, 7, 5, 7];
 const GAP: usize = 2;
 /// Boundary and provider plan need at least so much together.
 const NAMES_COLUMNS_MIN: usize = 34;
@@ -75,8 +78,9 @@ fn shown(rows: &[Row]) -> Vec<&Row> {
 /// `None` where the page is too narrow for columns.
 fn layout(width: usize, rows: &[Row]) -> Option<Layout> {
     let trials = rows.iter().any(|row| row.tally.trials > 1);
-    let numbers = if trials { 5 } else { 4 };
-    let fixed = VERDICT_COLUMNS + 2 * GAP + numbers * (NUMBER_COLUMNS + GAP);
+    let numbers: usize = NUMBER_COLUMNS.iter().map(|columns| columns + GAP).sum();
+    let share = if trials { SHARE_COLUMNS + GAP } else { 0 };
+    let fixed = VERDICT_COLUMNS + 2 * GAP + numbers + share;
     let room = width.checked_sub(fixed).filter(|room| *room >= NAMES_COLUMNS_MIN)?;
     let widest = |text: fn(&Row) -> &str, heading: usize| {
         rows.iter().map(|row| columns(&clean(text(row)))).max().unwrap_or(0).max(heading)
@@ -122,8 +126,11 @@ fn columns_line(
     numbers: &[String; 4],
 ) -> String {
     let mut line = format!("  {}  {}", cell(boundary, layout.boundary), cell(plan, layout.plan));
-    for number in trials.iter().chain(numbers) {
-        let _ = write!(line, "  {number:>NUMBER_COLUMNS$}");
+    if let Some(share) = trials {
+        let _ = write!(line, "  {share:>SHARE_COLUMNS$}");
+    }
+    for (number, columns) in numbers.iter().zip(NUMBER_COLUMNS) {
+        let _ = write!(line, "  {number:>columns$}");
     }
     line
 }

@@ -54,7 +54,11 @@ fn exit_codes_put_interruption_and_a_failing_baseline_first() {
     if let Some(judgement) = &mut golden.record.trials[0].verdict {
         judgement.verdict = Verdict::Vacuous;
     }
-    assert_eq!(view(&golden).exit_code(), ExitCode::Violated, "a violation is one whatever the baseline says");
+    assert_eq!(
+        view(&golden).exit_code(),
+        ExitCode::Violated,
+        "a violation is one whatever the baseline says"
+    );
     golden.record.trials.truncate(1);
     golden.record.verdict = Verdict::Vacuous;
     assert_eq!(view(&golden).exit_code(), ExitCode::SetupFailed);

@@ -11,7 +11,7 @@ use crate::show;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// The run's folder
     run: PathBuf,
     #[command(flatten)]
@@ -19,7 +19,7 @@ pub struct Check {
 }
 
 impl Check {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let targets = match self.shown.targets() {
             Ok(targets) => targets,
             Err(problems) => return problems.complain(),

@@ -16,7 +16,7 @@ const WORKER_WORD: &str = "built-in-worker";
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
-pub struct Demo {
+pub(crate) struct Demo {
     /// Seed a bug; `killpoint selftest` lists them
     #[arg(long, value_name = "NAME")]
     bug: Option<String>,
@@ -27,7 +27,7 @@ pub struct Demo {
 }
 
 /// Runs as the demo's worker if this process was started as that. Gives its exit code.
-pub fn built_in_worker() -> Option<u8> {
+pub(crate) fn built_in_worker() -> Option<u8> {
     let mut words = std::env::args().skip(1);
     (words.next().as_deref() == Some(WORKER_WORD)).then(|| {
         let rest: Vec<String> = words.collect();
@@ -36,7 +36,7 @@ pub fn built_in_worker() -> Option<u8> {
 }
 
 impl Demo {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.request() {
             Ok(request) => self.shown.run(request),
             Err(problems) => problems.complain(),
@@ -60,7 +60,7 @@ impl Demo {
 }
 
 /// The built-in worker's settings, right or with one bug.
-pub fn settings(bug: Option<&str>) -> Result<Settings, Diagnosed> {
+pub(crate) fn settings(bug: Option<&str>) -> Result<Settings, Diagnosed> {
     if let Some(name) = bug
         && outbox_worker::bug_named(name).is_none()
     {
@@ -71,11 +71,13 @@ pub fn settings(bug: Option<&str>) -> Result<Settings, Diagnosed> {
     let program = std::env::current_exe()
         .map_err(|error| Diagnosed::one("no-program", &format!("this program can't find itself: {error}")))?;
     let db = "{state}/outbox.db";
-    let mut run = vec!["run", "--db", db, "--provider", "{provider.rest}", "--worker-id", "host-{worker}", "--drain"];
+    let mut run =
+        vec!["run", "--db", db, "--provider", "{provider.rest}", "--worker-id", "host-{worker}", "--drain"];
     run.extend(bug.iter().flat_map(|name| ["--bug", name]));
     let mut settings = Settings::default();
     settings.worker.command = worker_command(&program, &run);
-    settings.state.enqueue = Some(worker_command(&program, &["enqueue", "--db", db, "--actions", "{actions.file}"]));
+    settings.state.enqueue =
+        Some(worker_command(&program, &["enqueue", "--db", db, "--actions", "{actions.file}"]));
     settings.actions = (1..=2)
         .map(|number| ActionSpec {
             id: format!("action-{number}"),
@@ -104,7 +106,9 @@ fn ledger(db: &str) -> LedgerSettings {
         query: Some(outbox_worker::LEDGER_QUERY.to_owned()),
         command: None,
         // The worker's own tests hold its words to the canonical ones.
-        states: states.filter_map(|(own, canonical)| Some(((*own).to_owned(), canonical.parse().ok()?))).collect(),
+        states: states
+            .filter_map(|(own, canonical)| Some(((*own).to_owned(), canonical.parse().ok()?)))
+            .collect(),
         executions: std::collections::BTreeMap::new(),
         absent: None,
         boundaries: Vec::new(),

@@ -10,26 +10,31 @@ use crate::show;
 
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// A name that `killpoint list` shows
     name: String,
 }
 
 impl Explain {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let all = everything();
         let found: Vec<String> = all
             .iter()
             .filter(|named| named.name == self.name)
             .map(|named| {
                 let kind = named.kind.trim_end_matches('s');
-                format!("{} ({kind}): {}\n\n{}\n\n{}", named.name, named.summary, named.explanation, named.example)
+                format!(
+                    "{} ({kind}): {}\n\n{}\n\n{}",
+                    named.name, named.summary, named.explanation, named.example
+                )
             })
             .collect();
         if found.is_empty() {
             let near = nearest(&self.name, all.iter().map(|named| named.name.as_str()));
-            let help = near.map_or("`killpoint list` shows all names".into(), |near| format!("did you mean `{near}`?"));
-            return Diagnosed::one("unknown-name", &format!("nobody knows `{}`; {help}", self.name)).complain();
+            let help = near
+                .map_or("`killpoint list` shows all names".into(), |near| format!("did you mean `{near}`?"));
+            return Diagnosed::one("unknown-name", &format!("nobody knows `{}`; {help}", self.name))
+                .complain();
         }
         show::lines_to_stdout(&found.join("\n\n")).err().unwrap_or(ExitCode::Holds)
     }

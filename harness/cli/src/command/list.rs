@@ -9,7 +9,7 @@ use crate::show;
 
 /// Arguments of `list`.
 #[derive(Debug, Args)]
-pub struct List {
+pub(crate) struct List {
     /// scenarios, faults, boundaries, invariants, dialects, ledgers, formats or plans [default: all]
     kind: Option<String>,
     /// What standard output carries
@@ -18,21 +18,21 @@ pub struct List {
 }
 
 /// One thing that can be named.
-pub struct Named {
+pub(crate) struct Named {
     /// The kind's plural, as in `list KIND`.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// The name.
-    pub name: String,
+    pub(crate) name: String,
     /// One line.
-    pub summary: String,
+    pub(crate) summary: String,
     /// Paragraphs.
-    pub explanation: String,
+    pub(crate) explanation: String,
     /// A use of it.
-    pub example: String,
+    pub(crate) example: String,
 }
 
 /// Everything that can be named, scenarios included.
-pub fn everything() -> Vec<Named> {
+pub(crate) fn everything() -> Vec<Named> {
     let catalog = killpoint::catalog();
     let scenarios = killpoint::scenarios::LIBRARY.iter().filter_map(|entry| {
         let scenario = killpoint::scenarios::load_scenario(entry.text, entry.name, &catalog).value?;
@@ -58,7 +58,7 @@ pub fn everything() -> Vec<Named> {
 }
 
 impl List {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let all = everything();
         let mut kinds: Vec<&str> = all.iter().map(|named| named.kind).collect();
         kinds.dedup();

@@ -7,13 +7,13 @@ use crate::show;
 
 /// Arguments of `mark`.
 #[derive(Debug, Args)]
-pub struct Mark {
+pub(crate) struct Mark {
     /// The mark's name, such as item-claimed
     name: String,
 }
 
 impl Mark {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match killpoint_mark::mark(&self.name) {
             Ok(()) => ExitCode::Holds,
             Err(error) => {

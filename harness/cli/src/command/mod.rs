@@ -1,7 +1,7 @@
 //! One file per subcommand.
 
 mod check;
-pub mod demo;
+pub(crate) mod demo;
 mod explain;
 mod list;
 mod mark;
@@ -17,7 +17,7 @@ use killpoint::model::ExitCode;
 
 /// What killpoint can be asked for.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run the gate on the built-in worker; nothing else is needed
     Demo(demo::Demo),
     /// Run the gate: baseline, then a trial per boundary and provider plan
@@ -40,7 +40,7 @@ pub enum Command {
 
 impl Command {
     /// Runs it.
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self {
             Self::Demo(command) => command.run(),
             Self::Run(command) => command.run(),
@@ -56,21 +56,25 @@ impl Command {
 }
 
 /// The table of exit codes under `--help`.
-pub fn after_help() -> String {
+pub(crate) fn after_help() -> String {
     let rows: Vec<String> =
         ExitCode::ALL.iter().map(|code| format!("  {:>3}  {}", code.code(), code.meaning())).collect();
     format!("Exit codes:\n{}", rows.join("\n"))
 }
 
 /// Prints what clap says; help and version are no errors.
-pub fn usage_error(error: &clap::Error) -> ProcessExitCode {
+pub(crate) fn usage_error(error: &clap::Error) -> ProcessExitCode {
     // A closed pipe is nobody's problem.
     let _ = error.print();
-    if error.use_stderr() { ProcessExitCode::from(ExitCode::InvalidConfig.code()) } else { ProcessExitCode::SUCCESS }
+    if error.use_stderr() {
+        ProcessExitCode::from(ExitCode::InvalidConfig.code())
+    } else {
+        ProcessExitCode::SUCCESS
+    }
 }
 
 /// The runtime in which trials run.
-pub fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
+pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
     match tokio::runtime::Runtime::new() {
         Ok(runtime) => {
             let value = runtime.block_on(future);

@@ -11,7 +11,7 @@ use crate::show;
 
 /// Arguments of `provider`.
 #[derive(Debug, Args)]
-pub struct Provider {
+pub(crate) struct Provider {
     /// Port of the data plane on 127.0.0.1 [default: any free one]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
@@ -27,7 +27,7 @@ pub struct Provider {
 }
 
 impl Provider {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let Self { port, control_port, script, dedupe } = self;
         let options = StandaloneOptions { port, control_port, script, dedupe };
         match block_on(standalone(options, announce)) {

@@ -13,7 +13,7 @@ use crate::show;
 
 /// Arguments of `report`.
 #[derive(Debug, Args)]
-pub struct Report {
+pub(crate) struct Report {
     /// The run's folder
     run: PathBuf,
     #[command(flatten)]
@@ -21,7 +21,7 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let targets = match self.shown.targets() {
             Ok(targets) => targets,
             Err(problems) => return problems.complain(),

@@ -14,7 +14,7 @@ const CONFIG: &str = "killpoint.toml";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub(crate) struct Run {
     /// The configuration [default: killpoint.toml, unless a command is given]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -29,7 +29,7 @@ pub struct Run {
 }
 
 impl Run {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         match self.request() {
             Ok(request) => self.shown.run(request),
             Err(problems) => problems.complain(),
@@ -60,10 +60,14 @@ impl Run {
             return Ok((settings, (format!("killpoint run --config '{}'", path.display()), String::new())));
         }
         if self.config.is_some() {
-            return Err(Diagnosed::one("two-workers", "a command after `--` and --config both name a worker; give one"));
+            return Err(Diagnosed::one(
+                "two-workers",
+                "a command after `--` and --config both name a worker; give one",
+            ));
         }
-        let cwd = std::env::current_dir()
-            .map_err(|error| Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}")))?;
+        let cwd = std::env::current_dir().map_err(|error| {
+            Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}"))
+        })?;
         let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
         let replay = ("killpoint run".to_owned(), format!("-- {}", words.join(" ")));
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))
@@ -73,7 +77,11 @@ impl Run {
 /// A word as a shell reads it back.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::show;
 
 /// Arguments of `selftest`.
 #[derive(Debug, Args)]
-pub struct Selftest {
+pub(crate) struct Selftest {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -75,7 +75,7 @@ struct Line {
 }
 
 impl Selftest {
-    pub fn run(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let folder = self.run_dir.clone().unwrap_or_else(|| {
             std::env::temp_dir().join(format!("killpoint-selftest-{}", std::process::id()))
         });
@@ -99,9 +99,15 @@ impl Selftest {
         }
         let mut right = vec![("every boundary and plan".to_owned(), Strategy::Sweep)];
         let plans = SCHEDULES.iter().map(|(_, schedule)| schedule.plan()).collect::<Result<Vec<_>, _>>()?;
-        right.push(("every schedule above".to_owned(), Strategy::Scenarios(plans.into_iter().flatten().collect())));
+        right.push((
+            "every schedule above".to_owned(),
+            Strategy::Scenarios(plans.into_iter().flatten().collect()),
+        ));
         let library = killpoint::scenarios::LIBRARY.iter().map(|entry| scenario(entry.name));
-        right.push(("every scenario of the library".to_owned(), Strategy::Scenarios(library.collect::<Result<_, _>>()?)));
+        right.push((
+            "every scenario of the library".to_owned(),
+            Strategy::Scenarios(library.collect::<Result<_, _>>()?),
+        ));
         for (schedule, strategy) in right {
             let outcome = self.gate(None, strategy, &folder.join(format!("right-{}", lines.len()))).await?;
             let verdict = outcome.as_ref().map_or(Verdict::Inconclusive, |finished| finished.record.verdict);
@@ -141,7 +147,12 @@ impl Selftest {
     }
 
     /// One run; a failure to run is a text for the table.
-    async fn gate(&self, bug: Option<&str>, strategy: Strategy, folder: &Path) -> Result<Result<Finished, String>, Diagnosed> {
+    async fn gate(
+        &self,
+        bug: Option<&str>,
+        strategy: Strategy,
+        folder: &Path,
+    ) -> Result<Result<Finished, String>, Diagnosed> {
         let strategy = match strategy {
             // A bug that shows without any fault: the baselines are enough.
             Strategy::Scenarios(plans) if plans.is_empty() => Strategy::Scenarios(vec![Plan {
@@ -214,7 +225,8 @@ impl Schedule {
         match self {
             Self::Baseline => Ok(None),
             Self::Kill(at) => {
-                let at = at.parse().map_err(|error| Diagnosed::one("unknown-boundary", &format!("{error}")))?;
+                let at =
+                    at.parse().map_err(|error| Diagnosed::one("unknown-boundary", &format!("{error}")))?;
                 Ok(Some(Plan { faults: vec![FaultAt { at, fault: Fault::named("kill") }], ..empty }))
             }
             Self::FirstRequest(name) => rule(name, Some(1)),
