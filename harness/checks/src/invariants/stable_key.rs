@@ -143,17 +143,29 @@ fn actions_of_one_key(facts: &Facts<'_>, looked: &mut Looked) {
     }
 }
 
+/// A row may get its key late, and even another one, as long as nothing was sent under the first and no
+/// restart came in between.
 fn keys_of_one_row(facts: &Facts<'_>, looked: &mut Looked) {
+    let mut sent: BTreeMap<&str, u64> = BTreeMap::new();
+    for fact in &facts.book.wire.attempts {
+        if let Some(key) = fact.attempt.key.as_deref() {
+            sent.entry(key).or_insert(fact.seq);
+        }
+    }
     for row in &facts.book.ledger.rows {
-        let mut keys = row.sightings.iter().filter_map(|(view, row)| Some((*view, row.key.as_deref()?)));
-        let Some((first, key)) = keys.next() else { continue };
-        if let Some((view, other)) = keys.find(|(_, other)| *other != key) {
-            let seq = |view: usize| facts.book.ledger.views[view].seq;
-            looked.violation(
-                row.action,
-                format!("the row's key was `{key}` and became `{other}`"),
-                vec![seq(first), seq(view)],
-            );
+        let keys = row.sightings.iter().filter_map(|(view, row)| Some((*view, row.key.as_deref()?)));
+        let mut keys: Vec<(u64, &str)> =
+            keys.map(|(view, key)| (facts.book.ledger.views[view].seq, key)).collect();
+        keys.dedup_by_key(|(seq, _)| *seq);
+        let changed = keys.windows(2).find(|pair| {
+            let [(before, key), (after, other)] = pair else { return false };
+            let was_sent = sent.get(key).is_some_and(|attempt| attempt < after);
+            let restarted = facts.first_kill_after(*before).is_some_and(|kill| kill < *after);
+            key != other && (was_sent || restarted)
+        });
+        if let Some([(before, key), (after, other)]) = changed {
+            let message = format!("the row's key was `{key}` and became `{other}`");
+            looked.violation(row.action, message, vec![*before, *after]);
         }
     }
 }
@@ -209,13 +221,23 @@ mod tests {
     }
 
     #[test]
-    fn a_row_keeps_its_key() {
-        let with =
-            |key: &str| LedgerRow { key: Some(key.into()), ..row("deploy-42", "bob@x", RowState::Created) };
+    fn a_row_keeps_its_key_once_it_counts() {
+        let with = |key: &str| {
+            let row = row("deploy-42", "bob@x", RowState::Created);
+            vec![LedgerRow { key: Some(key.into()), ..row }]
+        };
         let mut trial = Trial::new();
-        trial.view(None, vec![with("k-1")]);
-        trial.kill("mark:claimed#1").view(None, vec![with("k-2")]);
-        let trial = trial.deliver("bob@x", Some("k-2"), "deployed").end_rows(vec![with("k-2")]);
-        assert_eq!(status(&mapped(), &trial, "stable-key"), Violated);
+        trial.view(None, with("k-1"));
+        let mut early = trial.clone();
+        early.view(None, with("k-2"));
+        let early = early.deliver("bob@x", Some("k-2"), "deployed").end_rows(with("k-2"));
+        assert_eq!(status(&mapped(), &early, "stable-key"), Holds);
+        trial.kill("mark:claimed#1").view(None, with("k-2"));
+        let restarted = trial.deliver("bob@x", Some("k-2"), "deployed").end_rows(with("k-2"));
+        assert_eq!(status(&mapped(), &restarted, "stable-key"), Violated);
+        let mut sent = Trial::new();
+        sent.deliver("bob@x", Some("k-1"), "deployed");
+        sent.view(None, with("k-1"));
+        assert_eq!(status(&mapped(), &sent.end_rows(with("k-2")), "stable-key"), Violated);
     }
 }
