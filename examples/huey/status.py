@@ -17,12 +17,11 @@ def rows(huey):
             yield {"action": task.id, "state": state, "key": task.id}
     for key, value in huey.all_results().items():
         result = huey.serializer.deserialize(value)
-        failed = isinstance(result, Error)
-        yield {
-            "action": key if isinstance(key, str) else key.decode(),
-            "state": "error" if failed else "result",
-            "provider_id": None if failed else result,
-        }
+        if not isinstance(result, Error):
+            yield {"action": key, "state": "result", "key": key, "provider_id": result}
+        elif result.metadata["retries"] == 0:
+            yield {"action": key, "state": "error", "key": key}
+        # An error with retries left is no end: the task is scheduled, queued, or with a worker.
 
 
 if __name__ == "__main__":

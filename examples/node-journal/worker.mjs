@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messagesOf, readJournal } from "./journal.mjs";
 
 const messages = `${process.env.PROVIDER_URL}/v1/messages`;
-const TIMEOUT_MS = 1000;
+const TIMEOUT_MS = 10_000;
 // A provider may accept a request some time after it took it: absent is what was absent twice.
 const SECOND_LOOK_MS = 700;
 const TRIES_MAX = 3;

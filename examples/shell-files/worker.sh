@@ -16,8 +16,7 @@ for folder in $folders new; do
     mkdir -p "$OUTBOX/$folder"
 done
 cd "$OUTBOX"
-answer=$(mktemp)
-trap 'rm -f "$answer"' EXIT
+answer=answer.json
 
 # move ID FROM TO: the change is on disk before anything that follows from it.
 move() {
@@ -39,7 +38,7 @@ enqueue() {
 
 # post ID: 0 when it was accepted, 1 when it was refused, 2 when that is not known.
 post() {
-    status=$(curl --silent --max-time 1 --output "$answer" --write-out '%{http_code}' \
+    status=$(curl --silent --max-time 10 --output "$answer" --write-out '%{http_code}' \
         --header "Idempotency-Key: $1" --header "Content-Type: application/json" \
         --data-binary "@sending/$1" "$messages") || return 2
     case $status in
@@ -52,7 +51,7 @@ post() {
 
 # look_up ID: 0 when the provider has it, 1 when it has not, 2 when it can't be asked.
 look_up() {
-    curl --silent --fail --max-time 1 --output "$answer" "$messages?idempotency_key=$1" || return 2
+    curl --silent --fail --max-time 10 --output "$answer" "$messages?idempotency_key=$1" || return 2
     case $(tr -d ' \t\r\n' <"$answer") in
     *'"data":[]'*) return 1 ;;
     *'"data":[{'*) return 0 ;;
@@ -81,14 +80,23 @@ send() {
         outcome=0
         post "$1" || outcome=$?
         case $outcome in
-        0) move "$1" sending sent && return ;;
-        1) move "$1" sending failed && return ;;
+        0)
+            move "$1" sending sent
+            return
+            ;;
+        1)
+            move "$1" sending failed
+            return
+            ;;
         esac
         outcome=0
         find_out "$1" || outcome=$?
         case $outcome in
-        0) move "$1" sending sent && return ;;
-        2) move "$1" sending unknown && return ;;
+        0)
+            move "$1" sending sent
+            return
+            ;;
+        2) break ;;
         esac
     done
     move "$1" sending unknown
