@@ -105,8 +105,7 @@ fn check(example: &str, config: &str, needs: Needs) {
         .collect();
     let run_dir = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_killpoint"))
-        // Most of a trial is waiting for a lease or a retry, so that many fit beside each other.
-        .args(["run", "--config", &format!("./{config}"), "--format", "json", "--jobs", "8", "--run-dir"])
+        .args(["run", "--config", config, "--format", "json", "--run-dir"])
         .arg(run_dir.path())
         .current_dir(examples().join(example))
         .env("PATH", path_with(folder))

@@ -1,0 +1,13 @@
+//! The built program against bad input, hostile workers and a hostile machine: what it says, how it exits, what it
+//! leaves on disk, and that it leaves no process.
+
+mod bare;
+mod bench;
+mod input;
+mod interruption;
+mod ledgers;
+mod machine;
+mod marks;
+mod names;
+mod reports;
+mod workers;
