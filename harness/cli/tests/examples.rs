@@ -86,6 +86,7 @@ fn path_with(folder: Option<PathBuf>) -> OsString {
 }
 
 /// Runs one configuration of one example and compares.
+#[expect(clippy::print_stdout, reason = "a test that skips says so")]
 fn check(example: &str, config: &str, needs: Needs) {
     let folder = match needs.folder() {
         Ok(folder) => folder,
