@@ -1,6 +1,6 @@
 //! `killpoint run`: the gate.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use killpoint::model::{ExitCode, Settings};
@@ -54,8 +54,10 @@ impl Run {
         if self.command.is_empty() {
             let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
             let settings = crate::diagnostics::load(&path, |text, file| {
-                let folder = path.parent().map(std::path::absolute).and_then(Result::ok).unwrap_or_default();
-                scenarios::load_config(text, file, &folder, &killpoint::catalog())
+                // The file's path first: the folder of a bare file name is empty, and has no absolute form.
+                let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+                let folder = absolute.parent().unwrap_or(Path::new("/"));
+                scenarios::load_config(text, file, folder, &killpoint::catalog())
             })?;
             return Ok((settings, (format!("killpoint run --config '{}'", path.display()), String::new())));
         }
