@@ -9,13 +9,13 @@ static ENTRY: Entry = Entry {
     name: "attempts-bounded",
     summary: "no action is tried more often than the configured bound",
     explanation: "\
-One action made more requests than `checks.attempts_max` allows, over all lives of the worker. A permanent error \
+One action made more requests than `checks.attempts-max` allows, over all lives of the worker. A permanent error \
 that is retried for ever, retry layers that multiply, or a counter that a restart sets back to zero look like \
 this, and they take the provider's rate limit from everybody else.
 
 Right is a durable count of attempts and a decided state when it is used up. (Your Agent Finished the Job: \
 \"never an unbounded duplicate loop\".)",
-    example: "[checks]\nattempts_max = 10",
+    example: "[checks]\nattempts-max = 10",
 };
 
 /// See [`ENTRY`].

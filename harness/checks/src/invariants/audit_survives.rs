@@ -15,7 +15,7 @@ can say afterwards what happened to it, and a redelivery of the same item finds 
 Right is to move finished work to an archive or to keep it for longer than any retry. If the worker deletes \
 delivered rows on purpose, `ledger.absent` says so, and this check is not shown. (Your Agent Recovered the Run: \
 \"Queue cleanup cannot erase the only audit record.\")",
-    example: "[ledger]\nabsent = \"confirmed\"",
+    example: "[ledger]\npath = \"{state}/outbox.db\"\nquery = \"select id as action, status as state from outbox\"\nabsent = \"confirmed\"",
 };
 
 /// See [`ENTRY`].

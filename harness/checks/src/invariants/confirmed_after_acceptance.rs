@@ -19,7 +19,7 @@ be sent again, for a message that nobody received.
 Right is to confirm after the acceptance was read, after a provider's \"already done\", or after a lookup that \
 found the message. (Your Agent Finished the Job: \"mark delivery confirmed only after the provider acceptance \
 response is parsed\".)",
-    example: "[[fault]]\nat = \"provider:received#1\"\nfault = \"kill\"",
+    example: "[[fault]]\nat = \"provider:received#1\"\ndo = \"kill\"",
 };
 
 /// See [`ENTRY`].

@@ -20,7 +20,7 @@ delivery were mixed up: an undelivered message made the agent do the work again,
 
 Right is to keep the result and to resume with the delivery alone. (Your AI Agent Finished the Job, But the \
 Message Never Sent: \"Record execution and delivery separately\".)",
-    example: "[ledger]\nquery = \"SELECT id AS action, delivery AS state, execution, runs AS executions FROM jobs\"",
+    example: "[ledger]\npath = \"{state}/jobs.db\"\nquery = \"SELECT id AS action, delivery AS state, execution, runs AS executions FROM jobs\"",
 };
 
 /// See [`ENTRY`].

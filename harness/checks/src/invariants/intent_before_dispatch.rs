@@ -20,7 +20,7 @@ forgets it or makes it anew under another identity.
 
 Right is to commit the row, with key and destination, and only then to send. (Your Agent Finished the Job: \
 \"Before dispatch, write the row and commit it.\")",
-    example: "[[fault]]\nat = \"provider:received#1\"\nfault = \"kill\"",
+    example: "[[fault]]\nat = \"provider:received#1\"\ndo = \"kill\"",
 };
 
 /// See [`ENTRY`].

@@ -21,7 +21,7 @@ Right is one effect per action and destination, whatever the number of requests:
 and one effect are right. Copies that the provider makes by itself are noted, not counted. Under \
 `at-least-once-keyed` a second effect under the same key at a provider that does not dedupe is a note. (Your \
 Agent Recovered the Run; RFC 5321 section 4.5.3.2.6.)",
-    example: "[checks]\npromise = \"exactly-once\"",
+    example: "promise = \"exactly-once\"",
 };
 
 /// See [`ENTRY`].

@@ -15,7 +15,7 @@ timeout or a server error for a refusal, and from taking a provider's \"duplicat
 
 Right is to say unknown until a refusal was read or a lookup answered. A message that was accepted and later \
 bounced may be called failed. (Your Agent Finished the Job. Did the Email Actually Leave?)",
-    example: "[ledger.states]\nerror = \"failed\"\ndelivery_unknown = \"unknown\"",
+    example: "[ledger]\npath = \"{state}/outbox.db\"\nquery = \"select id as action, status as state from outbox\"\nstates = { error = \"failed\", delivery_unknown = \"unknown\" }",
 };
 
 /// See [`ENTRY`].

@@ -15,7 +15,7 @@ swallowed error, and an exit code of 0 that is taken for delivery.
 
 Right is to confirm only after the provider's acceptance was read, or after a lookup found the message. (Your \
 Agent Finished the Job. Did the Email Actually Leave?)",
-    example: "[ledger.states]\nsent = \"confirmed\"",
+    example: "[ledger]\npath = \"{state}/outbox.db\"\nquery = \"select id as action, status as state from outbox\"\nstates = { sent = \"confirmed\" }",
 };
 
 /// See [`ENTRY`].

@@ -18,7 +18,7 @@ guess hides the doubt from the operator.
 
 Right is unknown, or parked for review, until a lookup answers. (Your Agent Finished the Job: \"treat timeouts, \
 broken connections, and process termination as delivery unknown\".)",
-    example: "[ledger.states]\nsend_uncertain = \"unknown\"",
+    example: "[ledger]\npath = \"{state}/outbox.db\"\nquery = \"select id as action, status as state from outbox\"\nstates = { send_uncertain = \"unknown\" }",
 };
 
 /// See [`ENTRY`].
