@@ -95,12 +95,11 @@ impl View {
     }
 
     /// What the process that made the run tells its caller. A violation is one, with or without a fault;
-    /// a fault-free baseline that does not hold otherwise is a failed set-up: nothing can be compared
-    /// with it.
+    /// a fault-free baseline that does not hold otherwise, or that could not be judged, is a failed set-up:
+    /// nothing can be compared with it.
     pub fn exit_code(&self) -> ExitCode {
-        let baseline_fails = self.rows.iter().any(|row| {
-            row.role != TrialRole::Faulted && row.verdict.is_some_and(|verdict| verdict != Verdict::Holds)
-        });
+        let baseline_fails =
+            self.rows.iter().any(|row| row.role != TrialRole::Faulted && row.verdict != Some(Verdict::Holds));
         if self.interrupted {
             ExitCode::Interrupted
         } else if self.verdict == Verdict::Violated {

@@ -163,13 +163,12 @@ impl Shown {
 
     fn finish(&self, finished: &Finished, targets: &Targets) -> ExitCode {
         let view = View::new(&finished.record, &finished.histories);
-        let verdict = ExitCode::from(finished.record.verdict);
-        let code = if finished.record.interrupted { ExitCode::Interrupted } else { verdict };
-        self.show(&view, finished.folder.path(), targets, code)
+        self.show(&view, finished.folder.path(), targets)
     }
 
-    /// Prints a view and writes its reports. Gives `code`, or what went wrong with the writing.
-    pub(crate) fn show(&self, view: &View, folder: &Path, targets: &Targets, mut code: ExitCode) -> ExitCode {
+    /// Prints a view and writes its reports. Gives the view's exit code, or what went wrong with the writing.
+    pub(crate) fn show(&self, view: &View, folder: &Path, targets: &Targets) -> ExitCode {
+        let mut code = view.exit_code();
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use killpoint_checks::{Case, judge};
+use killpoint_model::event::EventKind;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{History, RunRecord, TrialRecord, TrialVerdict, Verdict};
 
@@ -37,6 +38,9 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
         .iter()
         .map(|trial| {
             let history = histories.get(&trial.folder)?;
+            if trial.role != TrialRole::Faulted && says_nothing(history) {
+                return None;
+            }
             let baselines = baselines_of(&record.trials, trial, &histories);
             Some(judge(&Case {
                 settings: &record.settings,
@@ -57,7 +61,7 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
     Ok(Checked { record, histories, changed })
 }
 
-/// The baselines with the same actions as a trial.
+/// The baselines with the same actions as a trial; for a baseline those before it, as when it was run.
 fn baselines_of(
     trials: &[TrialRecord],
     of: &TrialRecord,
@@ -65,9 +69,18 @@ fn baselines_of(
 ) -> Vec<History> {
     trials
         .iter()
+        .take_while(|trial| of.role == TrialRole::Faulted || trial.folder != of.folder)
         .filter(|trial| trial.role != TrialRole::Faulted && trial.plan.actions == of.plan.actions)
         .filter_map(|trial| histories.get(&trial.folder).cloned())
         .collect()
+}
+
+/// Whether a fault-free trial says nothing about the worker, so that it can't be judged: it was not carried
+/// through, or nothing was sent and no row shows that something is owed.
+pub(crate) fn says_nothing(history: &History) -> bool {
+    let carried_through = history.events.iter().any(|event| matches!(event.event, EventKind::Final { .. }));
+    let rows = history.final_rows().is_some_and(|(_, rows)| !rows.is_empty());
+    !carried_through || (history.attempts().next().is_none() && !rows)
 }
 
 /// Merges the verdicts of a run: a trial without one is inconclusive, and so is an interrupted run that

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use killpoint_model::RunRecord;
 use killpoint_model::history::{History, HistoryError};
 use killpoint_model::run::RUN_VERSION;
-use killpoint_model::{RunRecord, Verdict};
 
 use crate::error::RunError;
 
@@ -38,8 +38,8 @@ impl RunFolder {
     /// It is no run, or one that this program can't read.
     pub fn open(path: &Path) -> Result<(Self, RunRecord), RunError> {
         let file = path.join("run.json");
-        let text = fs::read_to_string(&file).map_err(|error| RunError::File { path: file.clone(), error })?;
         let bad = |why: String| RunError::BadRun { path: file.clone(), why };
+        let text = fs::read_to_string(&file).map_err(|error| bad(error.to_string()))?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
         if value.get("format").and_then(|format| format.as_str()) != Some("killpoint-run") {
             return Err(bad("this is no killpoint run".into()));
@@ -94,12 +94,10 @@ impl RunFolder {
             .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })
     }
 
-    /// Removes what only a failing trial needs. Failing to remove is no failure of the run.
-    pub fn tidy(&self, folder: &str, verdict: Verdict) {
-        if verdict == Verdict::Holds {
-            for name in ["state", "ledger-copy"] {
-                let _ = fs::remove_dir_all(self.trial(folder).join(name));
-            }
+    /// Removes what only a trial that does not hold needs. Failing to remove is no failure of the run.
+    pub fn tidy(&self, folder: &str) {
+        for name in ["state", "ledger-copy"] {
+            let _ = fs::remove_dir_all(self.trial(folder).join(name));
         }
     }
 }

@@ -8,13 +8,14 @@ use killpoint_checks::{Case, judge};
 use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
 use killpoint_model::event::EventKind;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
+use killpoint_model::verdict::ActionVerdict;
 use killpoint_model::{
     Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, Source, SystemClock,
     TrialRecord, TrialVerdict, Verdict,
 };
 use tokio::task::JoinSet;
 
-use crate::check::run_verdict;
+use crate::check::{run_verdict, says_nothing};
 use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
@@ -107,6 +108,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         if self.record.interrupted || !self.baselines_compare() {
             return Ok(());
         }
+        self.warn_of_doubt();
         let plans = self.plans(&groups)?;
         let mut jobs = Vec::new();
         for repetition in 1..=self.request.repeat {
@@ -117,6 +119,22 @@ impl<'p, P: Progress> Runner<'p, P> {
         }
         self.progress.planned(self.record.trials.len() + jobs.len());
         self.run_jobs(jobs, TrialRole::Faulted).await
+    }
+
+    /// Where not even the fault-free trial ends in a plain outcome, a green says less than it seems to.
+    fn warn_of_doubt(&mut self) {
+        let doubtful = |verdict: ActionVerdict| {
+            matches!(verdict, ActionVerdict::ExplicitUnknown | ActionVerdict::ExplicitFailure)
+        };
+        let judged = self.record.trials.iter().filter_map(|trial| trial.verdict.as_ref());
+        let count =
+            judged.flat_map(|judged| &judged.actions).filter(|action| doubtful(action.verdict)).count();
+        if count > 0 {
+            self.record.warnings.push(format!(
+                "the fault-free trials already end in doubt or failure for {count} actions; is the worker's time-out \
+                 long enough, and does it go on after a signal (EINTR)?"
+            ));
+        }
     }
 
     /// Whether other trials can be compared with the baselines: they came to rest, and somebody received
@@ -259,21 +277,22 @@ impl<'p, P: Progress> Runner<'p, P> {
 
     /// Judges a trial that ended, and puts it on record.
     fn take(&mut self, ended: Ended) -> Result<(), RunError> {
-        if ended.role != TrialRole::Faulted {
-            self.refuse_broken_baseline(&ended)?;
-        }
+        let broken = self.broken_baseline(&ended);
         let empty = Vec::new();
         let baselines = self.baselines.get(ended.job.group).unwrap_or(&empty);
         let history = &ended.result.history;
-        let verdict = judge(&Case { settings: &self.settings, role: ended.role, history, baselines });
-        self.folder.tidy(&ended.folder, verdict.verdict);
+        let judged = judge(&Case { settings: &self.settings, role: ended.role, history, baselines });
+        let verdict = broken.is_none().then_some(judged);
+        if verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds) {
+            self.folder.tidy(&ended.folder);
+        }
         let trial = TrialRecord {
             replay: self.replay(&ended)?,
             folder: ended.folder,
             role: ended.role,
             plan: ended.job.plan,
             repetition: ended.job.repetition,
-            verdict: Some(verdict),
+            verdict,
             duration_ms: ended.duration_ms,
         };
         if ended.role != TrialRole::Faulted
@@ -286,33 +305,33 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.record.trials.push(trial);
         self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
-        self.folder.write(&self.record)
+        self.record.warnings.extend(broken.clone());
+        self.folder.write(&self.record)?;
+        broken.map_or(Ok(()), |why| Err(RunError::SetupFailed(why)))
     }
 
-    /// A baseline that says nothing about the worker is a set-up that failed, not a verdict.
-    fn refuse_broken_baseline(&self, ended: &Ended) -> Result<(), RunError> {
-        if let Some(error) = &ended.result.error {
-            return Err(RunError::SetupFailed(format!("the baseline: {error}")));
-        }
+    /// Why a baseline can't be judged, if so: then the set-up failed, and nothing can be compared with it.
+    fn broken_baseline(&self, ended: &Ended) -> Option<String> {
         let history = &ended.result.history;
-        let rows = history.final_rows().is_some_and(|(_, rows)| !rows.is_empty());
-        let output = || killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
-        let unsettled = history.events.iter().find_map(|event| match &event.event {
-            EventKind::NotSettled { why } => Some(why),
-            _ => None,
-        });
-        if history.attempts().next().is_none() && !rows {
-            let what = unsettled.map_or_else(
-                || {
-                    "without any fault the worker sent nothing to the provider and its ledger shows no row; \
-                    is the provider's address wired in (`{provider.rest}`), and is there something to do?"
-                        .to_owned()
-                },
-                |why| format!("without any fault the worker sent nothing, and {why}"),
-            );
-            return Err(RunError::SetupFailed(format!("the baseline: {what}{}", output())));
-        }
-        Ok(())
+        let why = match &ended.result.error {
+            _ if ended.role == TrialRole::Faulted => return None,
+            Some(error) => return Some(format!("the baseline: {error}")),
+            None if !says_nothing(history) => return None,
+            None => history.events.iter().find_map(|event| match &event.event {
+                EventKind::NotSettled { why } => Some(why),
+                _ => None,
+            }),
+        };
+        let what = why.map_or_else(
+            || {
+                "without any fault the worker sent nothing to the provider and its ledger shows no row; \
+                 is the provider's address wired in (`{provider.rest}`), and is there something to do?"
+                    .to_owned()
+            },
+            |why| format!("without any fault the worker sent nothing, and {why}"),
+        );
+        let output = killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
+        Some(format!("the baseline: {what}{output}"))
     }
 
     /// The command that replays one trial, and the scenario file that it needs.

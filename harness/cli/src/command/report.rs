@@ -37,7 +37,7 @@ impl Report {
         match stored {
             Ok((record, histories)) => {
                 let view = View::new(&record, &histories);
-                self.shown.show(&view, &self.run, &targets, ExitCode::from(record.verdict))
+                self.shown.show(&view, &self.run, &targets)
             }
             Err(error) => {
                 show::complain(&error.to_string());

@@ -16,7 +16,7 @@ def become(st):
     db.execute('update q set st = ?', (st,))
 ";
 
-const MAPPED: &str = "[ledger]\nkind = \"sqlite\"\npath = \"{state}/l.db\"\nquery = \"select id as action, st as state from q\"\n";
+const MAPPED: &str = "[provider]\naction = \"/ref\"\n[ledger]\nkind = \"sqlite\"\npath = \"{state}/l.db\"\nquery = \"select id as action, st as state from q\"\n";
 
 fn bench(rest: &str, ledger: &str) -> Bench {
     Bench::configured(&format!("{WORKER}{rest}"), ledger)

@@ -22,6 +22,7 @@ fn a_port_that_is_taken_is_named() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a skipped test must be seen in its output")]
 fn a_full_disk_is_never_green_and_says_so() {
     let bench = Bench::with_worker("post(padding='x' * 30000)");
     std::fs::create_dir(bench.path("small")).unwrap();
