@@ -58,7 +58,7 @@ impl Capture {
         let (stopped, stop) = pipe()?;
         let activity = Arc::new(AtomicU64::new(0));
         let (sender, done) = mpsc::channel();
-        let mut drain = Drain {
+        let drain = Drain {
             reader,
             stopped,
             sink: Sink { file, left: bytes_max, captured: Captured::nothing() },
@@ -68,9 +68,9 @@ impl Capture {
         thread::Builder::new()
             .name("killpoint-output".to_owned())
             .spawn(move || {
-                drain.run();
+                let captured = drain.run();
                 // Nobody may be interested any more.
-                let _ = sender.send(drain.sink.captured);
+                let _ = sender.send(captured);
             })
             .map_err(|error| OsError::from_io("starting a thread for a worker's output", &error))?;
         Ok((writer.into(), Self { activity, stop, done }))
@@ -114,7 +114,13 @@ struct Drain {
 }
 
 impl Drain {
-    fn run(&mut self) {
+    /// Drains until the stream's end. Our end is closed when this returns: whoever still writes is told.
+    fn run(mut self) -> Captured {
+        self.drain();
+        self.sink.captured
+    }
+
+    fn drain(&mut self) {
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let [readable, stopped] = match wait_readable([self.reader.as_fd(), self.stopped.as_fd()], None) {
