@@ -121,6 +121,7 @@ impl Trial {
             restart_due: workers.any(|worker| matches!(worker.life, Life::Again(_) | Life::Killed)),
             provider_busy: self.provider_busy(),
             idle: self.last_activity.elapsed(),
+            start_up: self.start_up.least_quiet(),
             view: &self.view,
             settle_value: self.settle_value.as_deref(),
         };
@@ -347,6 +348,7 @@ impl Trial {
             .await?;
         recorder.append(EventKind::Spawned { worker: number, pid, argv });
         self.touch();
+        self.start_up.begin();
         self.extend_deadline();
         Ok(())
     }
@@ -354,6 +356,7 @@ impl Trial {
     /// Something happened: the quiet time begins anew.
     pub(super) fn touch(&mut self) {
         self.last_activity = Instant::now();
+        self.start_up.end();
     }
 
     /// The deadline runs from the last start or fault: recovery gets its whole time.

@@ -10,6 +10,7 @@ mod drive;
 mod hits;
 mod settle;
 mod setup;
+mod start_up;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use crate::ledgers::LedgerReader;
 use crate::recorder::Recorder;
 use crate::state::Signature;
 use crate::template::Templates;
+use start_up::StartUp;
 use worker::Worker;
 
 pub use drive::Goal;
@@ -126,6 +128,7 @@ pub struct Trial {
     restarts: u32,
     lives: u32,
     last_activity: Instant,
+    start_up: StartUp,
     deadline: Instant,
     state_at_death: Option<Signature>,
 }
@@ -209,6 +212,7 @@ impl Trial {
             restarts: 0,
             lives: 0,
             last_activity: now,
+            start_up: StartUp::default(),
             deadline: now + Duration::from_millis(spec.settings.settle.deadline_ms),
             state_at_death: None,
         };

@@ -21,6 +21,8 @@ pub(super) struct Rest<'a> {
     pub(super) provider_busy: bool,
     /// Time since anything happened.
     pub(super) idle: Duration,
+    /// The least that counts as quiet, because the life that runs may still be starting up.
+    pub(super) start_up: Duration,
     pub(super) view: &'a LedgerView,
     pub(super) settle_value: Option<&'a str>,
 }
@@ -40,7 +42,7 @@ impl Rest<'_> {
         let quiet = Duration::from_millis(self.settings.quiet_ms);
         match self.settings.by {
             SettleBy::Exit => None,
-            SettleBy::Quiet => (self.idle >= quiet).then_some(SettledBy::Quiet),
+            SettleBy::Quiet => (self.idle >= quiet.max(self.start_up)).then_some(SettledBy::Quiet),
             SettleBy::Query => {
                 (self.query_says_so() && self.idle >= quiet.min(QUERY_WINDOW)).then_some(SettledBy::Query)
             }
@@ -113,11 +115,14 @@ mod tests {
             restart_due: false,
             provider_busy: true,
             idle: Duration::from_secs(60),
+            start_up: Duration::ZERO,
             view: &view,
             settle_value: None,
         };
         assert_eq!(rest.settled(), None);
         assert_eq!(Rest { provider_busy: false, ..rest }.settled(), Some(SettledBy::Quiet));
+        let starting = Rest { provider_busy: false, start_up: Duration::from_secs(61), ..rest };
+        assert_eq!(starting.settled(), None, "silence while a worker starts up is no rest");
         assert_eq!(Rest { provider_busy: false, restart_due: true, ..rest }.settled(), None);
     }
 
@@ -131,6 +136,7 @@ mod tests {
             restart_due: false,
             provider_busy: false,
             idle: Duration::from_millis(400),
+            start_up: Duration::ZERO,
             view: &open,
             settle_value: None,
         };
