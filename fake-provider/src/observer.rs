@@ -24,6 +24,9 @@ pub enum Point {
     /// The exchange ended without a whole reply, by the provider's doing; comes in place of
     /// [`Point::Replied`]. A reset is sent right after it.
     Dropped,
+    /// An exchange that was at [`Point::Finishing`] ended because its client had left. Not a
+    /// boundary.
+    Ended,
     /// A lookup was read and evaluated; its answer follows.
     Lookup,
 }

@@ -311,3 +311,18 @@ async fn what_can_not_start_says_why() {
     let error = Server::start(twice, Arc::new(Unobserved), clock()).await.unwrap_err();
     assert!(matches!(error, ServerError::Rule(_)), "{error}");
 }
+
+#[tokio::test]
+async fn whoever_stopped_the_worker_for_the_end_of_an_exchange_hears_of_a_client_that_left() {
+    let mut gated = Gated::start(ordinary(false)).await;
+    let mut client = Client::connect(&gated.server.base_url()).await;
+    client.send(post(None, "{}")).await;
+    let (_, go) = gated.until(Point::Finishing).await;
+    // A reset: the rest of the reply can't be written any more.
+    client.reset();
+    let _ = go.send(Passage::Go);
+    let (before, go) = gated.until(Point::Ended).await;
+    assert_eq!(before, ["unanswered client-gone", "@Ended"]);
+    let _ = go.send(Passage::Go);
+    soon(gated.server.drain(LIMIT)).await;
+}

@@ -19,6 +19,8 @@ struct Write<'a> {
     operation: String,
     keep_alive: bool,
     admission: Admission,
+    /// Whether [`Point::Finishing`] was reached, so that the watcher waits for an end.
+    is_finishing: bool,
 }
 
 /// Receives, executes and answers a write.
@@ -33,7 +35,7 @@ pub(super) async fn serve(link: &mut Link, request: Request, operation: String) 
     };
     let admission = link.shared.step(|core, now_ms| core.receive(&arrival, now_ms));
     drop(arrival);
-    let mut write = Write { link, operation, keep_alive, admission };
+    let mut write = Write { link, operation, keep_alive, admission, is_finishing: false };
     match write.run().await {
         Ok(after) => after,
         Err(how) => {
@@ -82,6 +84,9 @@ impl Write<'_> {
         self.link.close(how).await;
         if ours {
             let _ = self.reach(Point::Dropped).await;
+        } else if self.is_finishing && how == Unanswered::ClientGone && !self.link.abandonment.has_come() {
+            // Whoever stopped the worker for the end of this exchange must let it go on.
+            let _ = self.reach(Point::Ended).await;
         }
     }
 
@@ -171,6 +176,7 @@ impl Write<'_> {
         let middle = if bytes.len() > head_len { head_len + response.body.len() / 2 } else { head_len - 2 };
         let (part, rest) = bytes.split_at(middle);
         self.part_written(part).await?;
+        self.is_finishing = true;
         self.reach(Point::Finishing).await?;
         self.link.write(rest).await?;
         let (attempt, status) = (self.admission.attempt, response.status);

@@ -28,6 +28,11 @@ impl Client {
         Self(soon(TcpStream::connect(address)).await.unwrap())
     }
 
+    /// Leaves with a reset.
+    pub(crate) fn reset(self) {
+        self.0.set_zero_linger().unwrap();
+    }
+
     pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         soon(self.0.write_all(bytes.as_ref())).await.unwrap();
     }

@@ -48,7 +48,7 @@ pub fn hit_of(moment: &Moment) -> Option<HitName> {
         Point::Replied => "replied",
         Point::Dropped => "dropped",
         Point::Lookup => "lookup",
-        Point::Finishing => return None,
+        Point::Finishing | Point::Ended => return None,
     };
     Some(HitName::new(Source::Provider, point, 1))
 }

@@ -49,7 +49,7 @@ impl Fault for SecondWorker {
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             let quiet = Duration::from_millis(quiet_ms(with).unwrap_or(QUIET_DEFAULT_MS));
-            trial.thaw().await?;
+            trial.let_go_on().await?;
             trial.start_worker(SECOND).await?;
             trial.drive(Goal::WorkerRests { worker: SECOND, quiet }).await?;
             if with.get("then").and_then(serde_json::Value::as_str) == Some("kill") {

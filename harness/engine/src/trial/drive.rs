@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use fake_provider::{Passage, Point};
+use fake_provider::{Moment, Passage, Point};
 use killpoint_model::event::EventKind;
 use killpoint_model::{HitName, Source};
 
@@ -120,6 +120,7 @@ impl Trial {
             all_done: workers.clone().all(|worker| worker.life == Life::Done),
             restart_due: workers.any(|worker| matches!(worker.life, Life::Again(_) | Life::Killed)),
             provider_busy: self.provider_busy(),
+            plan_pending: !self.faults_over,
             idle: self.last_activity.elapsed(),
             start_up: self.start_up.least_quiet(),
             view: &self.view,
@@ -173,11 +174,7 @@ impl Trial {
         match signal {
             Signal::Provider { moment, answer } => {
                 self.touch();
-                if moment.point == Point::Finishing && self.needs_exact_end() && self.has_live_worker() {
-                    // From here to the end of the exchange the tree stands still, so that what the worker
-                    // was sent is in its socket and has not been read.
-                    self.freeze().await?;
-                }
+                self.note_finishing(&moment).await?;
                 let onward = match provider::hit_of(&moment) {
                     Some(name) => {
                         let subject = moment.attempt.or(moment.lookup).or(Some(moment.connection));
@@ -260,6 +257,27 @@ impl Trial {
             self.touch();
         }
         self.look_at_dead_ledger().await
+    }
+
+    /// From `Finishing` to the end of the exchange the tree stands still where a fault waits for that end, so
+    /// that what the worker was sent is in its socket and has not been read.
+    async fn note_finishing(&mut self, moment: &Moment) -> Result<(), TrialError> {
+        match moment.point {
+            Point::Finishing if self.needs_exact_end() && self.has_live_worker() => {
+                self.finishing.insert(moment.connection);
+                self.freeze().await
+            }
+            Point::Replied | Point::Dropped => {
+                // The hit itself stops the tree for what is to be done there, and lets it go on.
+                self.finishing.remove(&moment.connection);
+                Ok(())
+            }
+            Point::Ended => {
+                self.finishing.remove(&moment.connection);
+                self.thaw().await
+            }
+            _ => Ok(()),
+        }
     }
 
     async fn revive_if(&mut self, onward: Onward) -> Result<(), TrialError> {

@@ -1,6 +1,7 @@
 //! What happens when a named moment is reached: stop the tree, read the ledger, do the fault that is due.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use killpoint_model::event::EventKind;
 use killpoint_model::ledger::LedgerView;
@@ -137,7 +138,10 @@ impl Trial {
             recorder.append(EventKind::Killed { worker: *number, proof });
         }
         self.state_at_death = Some(Signature::of_tree(&self.state));
-        self.frozen &= self.has_live_worker();
+        if !self.has_live_worker() {
+            self.frozen_since = None;
+            self.finishing.clear();
+        }
         Ok(landed && !numbers.is_empty())
     }
 
@@ -217,18 +221,25 @@ impl Trial {
 
     /// Stops every live worker's whole tree.
     pub(super) async fn freeze(&mut self) -> Result<(), TrialError> {
-        if !self.frozen {
+        if self.frozen_since.is_none() {
             self.for_live_slots(Slot::freeze, "stopping the worker's tree").await?;
-            self.frozen = true;
+            self.frozen_since = Some(Instant::now());
         }
         Ok(())
     }
 
-    /// Lets every live worker go on.
-    pub(crate) async fn thaw(&mut self) -> Result<(), TrialError> {
-        if self.frozen {
+    /// Lets every live worker go on, unless an exchange is between its last bytes and its end.
+    pub(super) async fn thaw(&mut self) -> Result<(), TrialError> {
+        if self.finishing.is_empty() { self.let_go_on().await } else { Ok(()) }
+    }
+
+    /// Lets every live worker go on. The time for which we held it is nobody's: it is neither quiet, nor part
+    /// of the worker's deadline.
+    pub(crate) async fn let_go_on(&mut self) -> Result<(), TrialError> {
+        if let Some(since) = self.frozen_since.take() {
             self.for_live_slots(Slot::thaw, "letting the worker's tree go on").await?;
-            self.frozen = false;
+            self.last_activity += since.elapsed();
+            self.deadline += since.elapsed();
         }
         Ok(())
     }

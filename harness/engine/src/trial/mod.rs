@@ -13,7 +13,7 @@ mod setup;
 mod start_up;
 mod worker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -123,7 +123,10 @@ pub struct Trial {
     seen: Signature,
     counter: HitCounter,
     pending: Vec<FaultAt>,
-    frozen: bool,
+    /// Since when we hold the workers' trees stopped.
+    frozen_since: Option<Instant>,
+    /// Connections whose exchange is between its last bytes and its end.
+    finishing: BTreeSet<u32>,
     faults_over: bool,
     restarts: u32,
     lives: u32,
@@ -207,7 +210,8 @@ impl Trial {
             seen: Signature::default(),
             counter: HitCounter::default(),
             pending: spec.plan.faults.clone(),
-            frozen: false,
+            frozen_since: None,
+            finishing: BTreeSet::new(),
             faults_over: false,
             restarts: 0,
             lives: 0,

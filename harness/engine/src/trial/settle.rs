@@ -9,6 +9,10 @@ use killpoint_model::settings::{Lifecycle, SettleBy, SettleSettings};
 /// A query's answer must stand this long, or the whole quiet time where that is shorter.
 const QUERY_WINDOW: Duration = Duration::from_millis(300);
 
+/// How many quiet times must pass while something is known to be still to come: silence may be a retry's
+/// waiting time or a busy machine, and only then is it the worker's last word.
+const PATIENCE: u32 = 4;
+
 /// What is known about a trial at one moment.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rest<'a> {
@@ -19,6 +23,8 @@ pub(super) struct Rest<'a> {
     pub(super) restart_due: bool,
     /// Exchanges are under way, or commits are still to land.
     pub(super) provider_busy: bool,
+    /// A fault of the plan has not come yet, though the baseline reached its place.
+    pub(super) plan_pending: bool,
     /// Time since anything happened.
     pub(super) idle: Duration,
     /// The least that counts as quiet, because the life that runs may still be starting up.
@@ -42,11 +48,19 @@ impl Rest<'_> {
         let quiet = Duration::from_millis(self.settings.quiet_ms);
         match self.settings.by {
             SettleBy::Exit => None,
-            SettleBy::Quiet => (self.idle >= quiet.max(self.start_up)).then_some(SettledBy::Quiet),
+            SettleBy::Quiet => {
+                let owed = self.plan_pending || self.has_open_rows();
+                let quiet = if owed { quiet * PATIENCE } else { quiet };
+                (self.idle >= quiet.max(self.start_up)).then_some(SettledBy::Quiet)
+            }
             SettleBy::Query => {
                 (self.query_says_so() && self.idle >= quiet.min(QUERY_WINDOW)).then_some(SettledBy::Query)
             }
         }
+    }
+
+    fn has_open_rows(&self) -> bool {
+        self.view.rows.iter().flatten().any(|row| !row.state.is_terminal())
     }
 
     fn query_says_so(&self) -> bool {
@@ -101,20 +115,21 @@ mod tests {
         SettleSettings { by, quiet_ms: 1000, query: None, deadline_ms: 30_000 }
     }
 
-    fn view(state: RowState) -> LedgerView {
+    fn view_of(state: RowState) -> LedgerView {
         let rows = Some(vec![LedgerRow::new("a", state)]);
         LedgerView { exact: true, rows, values: std::collections::BTreeMap::new(), error: None }
     }
 
     #[test]
     fn an_exchange_under_way_is_never_rest() {
-        let (settings, view) = (settings(SettleBy::Quiet), view(RowState::Confirmed));
+        let (settings, view) = (settings(SettleBy::Quiet), view_of(RowState::Confirmed));
         let rest = Rest {
             settings: &settings,
             all_done: false,
             restart_due: false,
             provider_busy: true,
             idle: Duration::from_secs(60),
+            plan_pending: false,
             start_up: Duration::ZERO,
             view: &view,
             settle_value: None,
@@ -123,19 +138,27 @@ mod tests {
         assert_eq!(Rest { provider_busy: false, ..rest }.settled(), Some(SettledBy::Quiet));
         let starting = Rest { provider_busy: false, start_up: Duration::from_secs(61), ..rest };
         assert_eq!(starting.settled(), None, "silence while a worker starts up is no rest");
+        let short = Rest { provider_busy: false, idle: Duration::from_millis(1100), ..rest };
+        assert_eq!(short.settled(), Some(SettledBy::Quiet));
+        assert_eq!(Rest { plan_pending: true, ..short }.settled(), None);
+        let open = view_of(RowState::Dispatching);
+        assert_eq!(Rest { view: &open, ..short }.settled(), None, "work is owed");
+        let late = Rest { view: &open, idle: Duration::from_secs(4), ..short };
+        assert_eq!(late.settled(), Some(SettledBy::Quiet), "and nobody comes for it");
         assert_eq!(Rest { provider_busy: false, restart_due: true, ..rest }.settled(), None);
     }
 
     #[test]
     fn a_query_or_terminal_rows_settle() {
         let (settings, open, done) =
-            (settings(SettleBy::Query), view(RowState::Created), view(RowState::Unknown));
+            (settings(SettleBy::Query), view_of(RowState::Created), view_of(RowState::Unknown));
         let rest = Rest {
             settings: &settings,
             all_done: false,
             restart_due: false,
             provider_busy: false,
             idle: Duration::from_millis(400),
+            plan_pending: false,
             start_up: Duration::ZERO,
             view: &open,
             settle_value: None,
