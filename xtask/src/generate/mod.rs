@@ -62,7 +62,7 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     if !outdated.is_empty() {
         bail!("out of date: {}: run `cargo xtask generate`", outdated.join(", "));
     }
-    println!("{} generated pages and {} blocks are up to date", PAGES.len(), BLOCKS.len());
+    println!("{} generated pages and parts of pages are up to date", PAGES.len() + BLOCKS.len());
     Ok(())
 }
 
