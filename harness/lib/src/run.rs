@@ -7,6 +7,7 @@ use std::time::Instant;
 use killpoint_checks::{Case, judge};
 use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
 use killpoint_model::event::EventKind;
+use killpoint_model::provider::ProviderEvent;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
 use killpoint_model::verdict::ActionVerdict;
 use killpoint_model::{
@@ -354,7 +355,26 @@ impl<'p, P: Progress> Runner<'p, P> {
         Ok(format!("{begin}{selection}{end}"))
     }
 
+    /// A rule of the configuration that no trial met is a misspelt one, or says nothing.
+    fn warn_of_unfired_rules(&mut self) {
+        let fired: BTreeSet<&str> = self
+            .histories
+            .values()
+            .flat_map(|history| history.provider())
+            .filter_map(|(_, event)| match event {
+                ProviderEvent::RuleFired { rule, .. } => Some(rule.as_str()),
+                _ => None,
+            })
+            .collect();
+        let rules = self.settings.provider.rules.iter();
+        let unfired = rules.filter(|rule| !fired.contains(rule.id.as_str()));
+        self.record.warnings.extend(unfired.map(|rule| {
+            format!("the rule `{}` of the configuration never fired: no request matched it in any trial", rule.id)
+        }));
+    }
+
     fn close(&mut self) -> Result<(), RunError> {
+        self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
         self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
