@@ -88,7 +88,8 @@ impl RunFolder {
     /// It is not there, or can't be understood.
     pub fn history(&self, folder: &str) -> Result<History, RunError> {
         let path = self.trial(folder).join("history.jsonl");
-        let text = fs::read(&path).map_err(|error| RunError::File { path: path.clone(), error })?;
+        let text = fs::read(&path)
+            .map_err(|error| RunError::BadRun { path: path.clone(), why: error.to_string() })?;
         // A worker's bytes are JSON-escaped, so anything that is no UTF-8 is damage, and shows as a bad line.
         History::parse(&String::from_utf8_lossy(&text))
             .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })

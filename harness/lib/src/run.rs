@@ -369,7 +369,10 @@ impl<'p, P: Progress> Runner<'p, P> {
         let rules = self.settings.provider.rules.iter();
         let unfired = rules.filter(|rule| !fired.contains(rule.id.as_str()));
         self.record.warnings.extend(unfired.map(|rule| {
-            format!("the rule `{}` of the configuration never fired: no request matched it in any trial", rule.id)
+            format!(
+                "the rule `{}` of the configuration never fired: no request matched it in any trial",
+                rule.id
+            )
         }));
     }
 

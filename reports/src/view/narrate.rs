@@ -126,13 +126,11 @@ impl<'a> Narrator<'a> {
     }
 
     fn last_look(&mut self, view: &LedgerView, words: &[String], state_changed: bool) -> Told {
-        let mut parts = vec![match &view.rows {
-            Some(rows) => format!("ledger: {}", self.ledger.list(rows)),
-            None => "no ledger rows are mapped".to_owned(),
+        let mut parts = vec![match (&view.rows, &view.error) {
+            (_, Some(error)) => format!("the ledger could not be read: {}", shorten(error, TEXT_CHARS_MAX)),
+            (Some(rows), None) => format!("ledger: {}", self.ledger.list(rows)),
+            (None, None) => "no ledger rows are mapped".to_owned(),
         }];
-        if let Some(error) = &view.error {
-            parts.push(format!("could not be read: {}", shorten(error, TEXT_CHARS_MAX)));
-        }
         if !words.is_empty() {
             parts.push(format!("words in the state: {}", shorten(&words.join(", "), TEXT_CHARS_MAX)));
         }

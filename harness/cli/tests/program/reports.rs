@@ -56,7 +56,10 @@ fn a_history_that_is_cut_or_damaged_is_never_green() {
     std::fs::write(&path, whole.replacen("\"seq\":3", "\"seq\":4", 1)).unwrap();
     bench.killpoint(&["check", "run"]).exits(ExitCode::InvalidConfig).complains(&["history.jsonl", "line 4"]);
     std::fs::remove_file(&path).unwrap();
-    bench.killpoint(&["check", "run"]).exits(SetupFailed).complains(&["history.jsonl", "No such file"]);
+    bench
+        .killpoint(&["check", "run"])
+        .exits(ExitCode::InvalidConfig)
+        .complains(&["history.jsonl", "No such file"]);
 }
 
 #[test]

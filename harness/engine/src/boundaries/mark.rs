@@ -46,7 +46,8 @@ impl BoundarySource for Mark {
     }
 }
 
-/// Listens for the marks of one worker.
+/// Listens for the marks of one life of a worker. Each life has a socket of its own: what a dead life still
+/// had in its socket must not count as a hit of the next one.
 #[derive(Debug)]
 pub struct MarkServer {
     path: PathBuf,
@@ -58,13 +59,17 @@ impl MarkServer {
     ///
     /// # Errors
     /// What the operating system says.
-    pub fn listen(path: &Path, worker: u32, inbox: mpsc::UnboundedSender<Signal>) -> io::Result<Self> {
+    pub fn listen(
+        path: &Path,
+        (worker, life): (u32, u32),
+        inbox: mpsc::UnboundedSender<Signal>,
+    ) -> io::Result<Self> {
         let listener = UnixListener::bind(path)?;
         let task = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 // Marks of several threads wait at the same time. A client that goes away is no event of ours.
                 let inbox = inbox.clone();
-                tokio::spawn(async move { answer(stream, worker, &inbox).await.ok() });
+                tokio::spawn(async move { answer(stream, (worker, life), &inbox).await.ok() });
             }
         });
         Ok(Self { path: path.to_owned(), task })
@@ -82,17 +87,21 @@ impl Drop for MarkServer {
     }
 }
 
-async fn answer(stream: UnixStream, worker: u32, inbox: &mpsc::UnboundedSender<Signal>) -> io::Result<()> {
+async fn answer(
+    stream: UnixStream,
+    (worker, life): (u32, u32),
+    inbox: &mpsc::UnboundedSender<Signal>,
+) -> io::Result<()> {
     let (reader, mut writer) = stream.into_split();
-    let mut line = String::new();
+    let mut request = String::new();
     let mut reader = BufReader::new(reader.take(LINE_MAX));
-    tokio::time::timeout(LINE_LIMIT, reader.read_line(&mut line)).await??;
-    let name = match name_of(&line) {
+    tokio::time::timeout(LINE_LIMIT, reader.read_line(&mut request)).await??;
+    let name = match name_of(&request) {
         Ok(name) => name,
         Err(why) => return writer.write_all(format!("error {why}\n").as_bytes()).await,
     };
     let (sender, go) = oneshot::channel();
-    if inbox.send(Signal::Mark { worker, name, answer: sender }).is_ok() && go.await.is_ok() {
+    if inbox.send(Signal::Mark { worker, life, name, answer: sender }).is_ok() && go.await.is_ok() {
         writer.write_all(b"go\n").await?;
     }
     Ok(())
@@ -118,10 +127,10 @@ mod tests {
     async fn a_mark_waits_for_its_answer() -> io::Result<()> {
         let folder = tempfile::tempdir()?;
         let (sender, mut inbox) = mpsc::unbounded_channel();
-        let server = MarkServer::listen(&folder.path().join("m"), 1, sender)?;
+        let server = MarkServer::listen(&folder.path().join("m"), (1, 3), sender)?;
         let mut client = UnixStream::connect(server.path()).await?;
         client.write_all(b"killpoint-mark 1 item-claimed\n").await?;
-        let Some(Signal::Mark { worker: 1, name, answer }) = inbox.recv().await else {
+        let Some(Signal::Mark { worker: 1, life: 3, name, answer }) = inbox.recv().await else {
             return Err(io::Error::other("no mark"));
         };
         assert_eq!(name, "item-claimed");

@@ -41,6 +41,8 @@ pub enum Signal {
     Mark {
         /// Which worker, from 1; 0 for the enqueuer.
         worker: u32,
+        /// Which of its lives: a mark of a life that is over is nobody's.
+        life: u32,
         /// The mark's name.
         name: String,
         /// Lets it go on; dropped, the worker sees a closed connection.

@@ -188,7 +188,8 @@ impl Trial {
                 let _ = answer.send(if onward == Onward::Dead { Passage::Abandon } else { Passage::Go });
                 self.revive_if(onward).await
             }
-            Signal::Mark { worker, name, answer } => {
+            Signal::Mark { worker, life, .. } if !self.is_current(worker, life) => Ok(()),
+            Signal::Mark { worker, name, answer, .. } => {
                 self.touch();
                 let Ok(name) = format!("mark:{name}").parse::<HitName>() else { return Ok(()) };
                 let onward =
@@ -278,6 +279,11 @@ impl Trial {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a mark comes from a life that still is.
+    fn is_current(&self, worker: u32, life: u32) -> bool {
+        self.workers.get(&worker).is_some_and(|worker| worker.is_live() && worker.lives == life)
     }
 
     async fn revive_if(&mut self, onward: Onward) -> Result<(), TrialError> {

@@ -50,8 +50,12 @@ pub(super) struct Worker {
     pub(super) pid: u32,
     /// The exit code of the life that just ended by itself.
     pub(super) last_code: Option<i32>,
+    /// How many lives were started.
+    pub(super) lives: u32,
     slot: Arc<Slot>,
-    marks: MarkServer,
+    sockets: PathBuf,
+    outbox: mpsc::UnboundedSender<Signal>,
+    marks: Option<MarkServer>,
     /// Behind locks only because a worker is shared between awaits; nobody waits for them.
     captures: Vec<(String, Mutex<Capture>)>,
 }
@@ -69,15 +73,13 @@ pub(super) struct Start<'a> {
 }
 
 impl Worker {
-    /// Makes the slot and the mark socket; nothing runs yet.
+    /// Makes the slot; nothing runs yet. Mark sockets go into `sockets`.
     pub(super) async fn open(
         number: u32,
         processes_max: u32,
         sockets: &Path,
         outbox: &mpsc::UnboundedSender<Signal>,
     ) -> Result<Self, TrialError> {
-        let marks = MarkServer::listen(&sockets.join(number.to_string()), number, outbox.clone())
-            .map_err(|error| TrialError::from_io("opening the mark socket", &error))?;
         let signals = outbox.clone();
         // The trial may be over when the last event comes; then nobody needs it.
         let on_event = Box::new(move |event| drop(signals.send(Signal::Worker { worker: number, event })));
@@ -92,8 +94,11 @@ impl Worker {
             life: Life::New,
             pid: 0,
             last_code: None,
+            lives: 0,
             slot: Arc::new(slot),
-            marks,
+            sockets: sockets.to_owned(),
+            outbox: outbox.clone(),
+            marks: None,
             captures: Vec::new(),
         })
     }
@@ -118,7 +123,12 @@ impl Worker {
             .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
             .collect();
         env.extend(start.command.env.iter().map(|(name, value)| (name.clone(), fill(value))));
-        env.insert(SOCKET_VARIABLE.to_owned(), self.marks.path());
+        self.lives += 1;
+        let socket = self.sockets.join(format!("{}-{}", self.number, self.lives));
+        let marks = MarkServer::listen(&socket, (self.number, self.lives), self.outbox.clone())
+            .map_err(|error| TrialError::from_io("opening the mark socket", &error))?;
+        env.insert(SOCKET_VARIABLE.to_owned(), marks.path());
+        self.marks = Some(marks);
         let mut on_line = start.on_line;
         let mut pipes = Vec::new();
         for stream in ["stdout", "stderr"] {
