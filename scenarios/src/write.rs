@@ -8,7 +8,8 @@ use toml::{Table, Value};
 pub fn to_toml(plan: &Plan) -> String {
     let mut root = Table::new();
     let name: String = plan.name.to_ascii_lowercase();
-    let words: Vec<&str> = name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> =
+        name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
     root.insert("name".into(), plan.scenario.clone().unwrap_or_else(|| words.join("-")).into());
     root.insert("summary".into(), plan.name.clone().into());
     root.insert("explanation".into(), "One trial of a run, as it was done.".into());
@@ -27,8 +28,12 @@ pub fn to_toml(plan: &Plan) -> String {
         entry.insert("at".into(), fault.at.to_string().into());
         entry.insert("do".into(), fault.fault.name.clone().into());
         // Parameters were read from TOML, so each has a TOML form.
-        let with: Table =
-            fault.fault.with.iter().filter_map(|(key, value)| Some((key.clone(), Value::try_from(value).ok()?))).collect();
+        let with: Table = fault
+            .fault
+            .with
+            .iter()
+            .filter_map(|(key, value)| Some((key.clone(), Value::try_from(value).ok()?)))
+            .collect();
         if !with.is_empty() {
             entry.insert("with".into(), with.into());
         }
@@ -106,7 +111,9 @@ mod tests {
             let plan = plan.unwrap_or_else(|| panic!("{} does not load", entry.name));
             let again = load_scenario(&to_toml(&plan), entry.name, &catalog());
             assert_eq!(again.diagnostics, Vec::new(), "{}", entry.name);
-            let again = again.value.map(|scenario| (scenario.plan.rules, scenario.plan.faults, scenario.plan.actions));
+            let again = again
+                .value
+                .map(|scenario| (scenario.plan.rules, scenario.plan.faults, scenario.plan.actions));
             assert_eq!(again, Some((plan.rules, plan.faults, plan.actions)), "{}", entry.name);
         }
     }

@@ -17,7 +17,7 @@ use command::Command;
 /// Kill a worker at named boundaries, restart it on the same database, and count what recipients really
 /// received.
 #[derive(Debug, Parser)]
-#[command(name = "killpoint", version, about, after_help = command::after_help(), max_term_width = 100)]
+#[command(name = "killpoint", version, after_help = command::after_help(), max_term_width = 100)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

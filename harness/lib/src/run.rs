@@ -81,7 +81,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             killpoint: env!("CARGO_PKG_VERSION").into(),
             started_at_ms: SystemClock::default().now_ms(),
             command_line: request.command_line.clone(),
-            settings: request.settings.clone(),
+            settings: request.settings.clone().masked(),
             trials: Vec::new(),
             warnings: Vec::new(),
             interrupted: false,
@@ -360,7 +360,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         let fired: BTreeSet<&str> = self
             .histories
             .values()
-            .flat_map(|history| history.provider())
+            .flat_map(History::provider)
             .filter_map(|(_, event)| match event {
                 ProviderEvent::RuleFired { rule, .. } => Some(rule.as_str()),
                 _ => None,

@@ -208,6 +208,27 @@ pub struct Settings {
     pub checks: CheckSettings,
 }
 
+/// Parts of a variable's name that mark its value as a secret.
+const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
+
+impl Settings {
+    /// The same with every value masked that is a secret by its variable's name: for what is written down.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        let ledger = self.ledger.as_mut().and_then(|ledger| ledger.command.as_mut());
+        let state = self.state.prepare.iter_mut().chain(self.state.enqueue.as_mut());
+        for command in [&mut self.worker.command].into_iter().chain(ledger).chain(state) {
+            for (name, value) in &mut command.env {
+                let name = name.to_ascii_uppercase();
+                if SECRET_WORDS.iter().any(|word| name.contains(word)) {
+                    "***".clone_into(value);
+                }
+            }
+        }
+        self
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -261,4 +282,21 @@ pub fn default_plans() -> Vec<String> {
     ]
     .map(str::to_owned)
     .to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_by_their_names_and_nothing_else_is() {
+        let mut settings = Settings::default();
+        let env = &mut settings.worker.command.env;
+        env.insert("PROVIDER_URL".into(), "{provider.rest}".into());
+        env.insert("Stripe_Api_Key".into(), "sk_live_1".into());
+        let masked = settings.clone().masked();
+        assert_eq!(masked.worker.command.env["Stripe_Api_Key"], "***");
+        assert_eq!(masked.worker.command.env["PROVIDER_URL"], "{provider.rest}");
+        assert_eq!(settings.worker.command.env["Stripe_Api_Key"], "sk_live_1");
+    }
 }
