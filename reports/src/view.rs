@@ -4,6 +4,7 @@
 mod detail;
 mod ledger_changes;
 mod narrate;
+mod narrate_control;
 mod narrate_provider;
 mod rows;
 mod surroundings;

@@ -72,6 +72,7 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
         rules,
         faults,
         actions,
+        workers: 0,
     };
     Some(Scenario { name, summary: summary?, explanation, source, plan })
 }

@@ -38,6 +38,10 @@ text_enum! {
     pub enum CommandRole {
         /// Makes the fresh state.
         Prepare = "prepare",
+        /// The worker's own retention or cleanup command.
+        Cleanup = "cleanup",
+        /// Commits actions in a transaction that the harness holds open.
+        Producer = "producer",
         /// Commits the actions.
         Enqueue = "enqueue",
     }
@@ -53,6 +57,38 @@ text_enum! {
         /// The configured query says so.
         Query = "query",
     }
+}
+
+text_enum! {
+    /// How a worker's wall clock was made to differ.
+    pub enum ClockMethod {
+        /// By the one documented environment variable, for workers that read it.
+        Environment = "environment",
+        /// By patching the vDSO of its processes.
+        Vdso = "vdso",
+    }
+}
+
+text_enum! {
+    /// Where the worker itself raised an alarm.
+    pub enum AlarmSource {
+        /// Its exit code.
+        ExitCode = "exit-code",
+        /// A line of its output.
+        Output = "output",
+        /// One of its metrics.
+        Metric = "metric",
+    }
+}
+
+/// A planted credential that was found where it must not be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Leak {
+    /// Name of the canary; never its value.
+    pub canary: String,
+    /// Where it was found, such as `ledger.db:deliveries.last_error` or `worker1-generation1.stderr`.
+    pub place: String,
 }
 
 /// Proof that a generation is dead.
@@ -174,6 +210,102 @@ pub enum EventKind {
         at: Option<HitName>,
         /// What it says.
         view: LedgerView,
+    },
+    /// A worker's whole tree was stopped (SIGSTOP) by a fault.
+    Stopped {
+        /// Which worker.
+        worker: u32,
+    },
+    /// It goes on (SIGCONT).
+    Resumed {
+        /// Which worker.
+        worker: u32,
+    },
+    /// A signal was sent to a worker's first process.
+    Signalled {
+        /// Which worker.
+        worker: u32,
+        /// Such as 15.
+        signal: i32,
+    },
+    /// Part of a worker's tree was killed, and the rest was left alive.
+    PartKilled {
+        /// Which worker.
+        worker: u32,
+        /// `root` or `children`.
+        part: String,
+        /// How many processes.
+        processes: u32,
+    },
+    /// A fault of the store began or ended.
+    StoreFault {
+        /// The fault's name, such as `store-busy`.
+        name: String,
+        /// The file or directory.
+        path: String,
+        /// Whether it begins here; a fault that is done in one step begins only.
+        begins: bool,
+        /// What was done, in a few words.
+        detail: String,
+    },
+    /// The ledger's integrity was checked on a copy after a kill.
+    Integrity {
+        /// Whether the store calls itself sound.
+        sound: bool,
+        /// The store's own words.
+        detail: String,
+    },
+    /// A worker's wall clock was stepped, or starts with an offset.
+    WorkerClock {
+        /// Which worker.
+        worker: u32,
+        /// Offset to the harness's clock in milliseconds.
+        offset_ms: i64,
+        /// How.
+        method: ClockMethod,
+    },
+    /// The worker's configuration was changed: what the next life is started with.
+    Changed {
+        /// What, such as `env ROSTER`; never a value.
+        what: String,
+    },
+    /// The worker's own metrics were read. Canonical names: `created`, `attempts`, `acceptances`, `unknown`,
+    /// `reconciled-successes`, `reconciled-failures`, `awaiting-review`.
+    Metrics {
+        /// Canonical name to value.
+        values: std::collections::BTreeMap<String, u64>,
+        /// Why they could not be read.
+        error: Option<String>,
+    },
+    /// Everything that the trial left was scanned for planted credentials.
+    Scanned {
+        /// Files, tables, environments and requests that were looked at.
+        places: u32,
+        /// What was found outside the declared places.
+        leaks: Vec<Leak>,
+    },
+    /// The worker itself raised an alarm.
+    Alarm {
+        /// Which worker.
+        worker: u32,
+        /// Where.
+        source: AlarmSource,
+        /// What it said, in a few words.
+        text: String,
+    },
+    /// The producer waits with its transaction open.
+    ProducerHeld,
+    /// The producer's transaction is over.
+    ProducerEnded {
+        /// Whether it was committed; else it was rolled back.
+        committed: bool,
+    },
+    /// Something that the plan needs is not to be had here: nothing is shown, and never green.
+    Limitation {
+        /// What is lacking, such as `worker-clock`.
+        what: String,
+        /// Why, and what to do.
+        why: String,
     },
     /// Every fault of the plan is over; only recovery follows.
     FaultsOver,

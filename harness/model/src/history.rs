@@ -12,7 +12,7 @@ use crate::ledger::{LedgerRow, LedgerView};
 use crate::provider::{Attempt, Counters, Effect, ProviderEvent};
 
 /// Version of the format: major, minor.
-pub const FORMAT_VERSION: (u32, u32) = (1, 0);
+pub const FORMAT_VERSION: (u32, u32) = (1, 1);
 
 /// The first line of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -200,9 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn an_older_minor_of_the_same_major_is_read() {
+        let text = sample().to_text().replace("[1,1]", "[1,0]");
+        assert!(History::parse(&text).is_ok());
+    }
+
+    #[test]
     fn newer_versions_are_refused() {
-        for version in ["[1,1]", "[2,0]"] {
-            let text = sample().to_text().replace("[1,0]", version);
+        for version in ["[1,2]", "[2,0]"] {
+            let text = sample().to_text().replace("[1,1]", version);
             assert!(matches!(History::parse(&text), Err(HistoryError::Newer(_))), "{version}");
         }
     }

@@ -83,6 +83,12 @@ pub struct LedgerRow {
     /// The message's text as committed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Who holds it: the owner of its lease or lock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+    /// When it is due, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_at_ms: Option<u64>,
     /// Error or evidence kept with the row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<String>,
@@ -103,6 +109,8 @@ impl LedgerRow {
             attempts: None,
             text: None,
             evidence: None,
+            owner: None,
+            due_at_ms: None,
         }
     }
 }

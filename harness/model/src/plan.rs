@@ -399,6 +399,11 @@ pub struct ActionSpec {
     pub body: String,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 /// What to do in one trial.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -416,6 +421,9 @@ pub struct Plan {
     pub faults: Vec<FaultAt>,
     /// What is enqueued; empty means the configuration's default.
     pub actions: Vec<ActionSpec>,
+    /// Workers that are started at the same time at the beginning; 0 and 1 are one.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub workers: u32,
 }
 
 impl Plan {

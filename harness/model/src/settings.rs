@@ -178,9 +178,72 @@ pub struct SweepSettings {
 
 /// Bounds of the checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CheckSettings {
     /// Attempts per action and destination that are still bounded.
     pub attempts_max: u32,
+    /// How long a row may stay due and untouched before that is a violation, in milliseconds.
+    pub overdue_ms: u64,
+    /// How long an action may take to a decided state, in milliseconds; unbounded where absent.
+    pub decided_within_ms: Option<u64>,
+}
+
+impl Default for CheckSettings {
+    fn default() -> Self {
+        Self { attempts_max: 10, overdue_ms: 5000, decided_within_ms: None }
+    }
+}
+
+/// By what the worker itself raises an alarm. Reported apart from the verdict on its deliveries.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct AlarmSettings {
+    /// A text in a line of its output.
+    pub output: Option<String>,
+    /// Exit codes.
+    pub exit_codes: Vec<i32>,
+    /// A canonical metric that is above 0.
+    pub metric: Option<String>,
+}
+
+/// Where the worker's own metrics are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct MetricsSettings {
+    /// Address of a Prometheus text page on loopback, with templates.
+    pub url: Option<String>,
+    /// Or a file below the state directory in the same format (a textfile collector's), with templates.
+    pub file: Option<String>,
+    /// Or SQL on a copy of the ledger that gives rows of name and value.
+    pub query: Option<String>,
+    /// The worker's own metric names, labels included, to canonical ones.
+    pub names: BTreeMap<String, String>,
+}
+
+/// Which credentials are planted, and where they may be.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SecretSettings {
+    /// Variables of the worker's environment that get a canary.
+    pub env: Vec<String>,
+    /// Whether the provider's address carries one, as `http://user:CANARY@…`.
+    pub url: bool,
+    /// Places that may hold them, as patterns with `*`, such as `requests:header:authorization`.
+    pub declared: Vec<String>,
+}
+
+/// The inbound feed that the fake provider serves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct InboundSettings {
+    /// How many items it has.
+    pub items: u32,
+    /// Items per poll at most.
+    pub page: u32,
+    /// Polls (from 1) whose items are given again although they were acknowledged.
+    pub redeliver: Vec<u32>,
+    /// Acknowledgements (from 1) whose answer is lost.
+    pub lose_answer: Vec<u32>,
 }
 
 /// Everything about one worker under test.
@@ -206,6 +269,25 @@ pub struct Settings {
     pub sweep: SweepSettings,
     /// Bounds of the checks.
     pub checks: CheckSettings,
+    /// The worker's own retention or cleanup command.
+    #[serde(default)]
+    pub cleanup: Option<CommandSettings>,
+    /// A command that commits actions in one transaction and makes the mark `producer-open` inside it; it
+    /// commits where the mark is answered, and is killed, which rolls back, where it is not.
+    #[serde(default)]
+    pub producer: Option<CommandSettings>,
+    /// By what the worker raises an alarm.
+    #[serde(default)]
+    pub alarm: AlarmSettings,
+    /// The worker's own metrics.
+    #[serde(default)]
+    pub metrics: Option<MetricsSettings>,
+    /// Planted credentials.
+    #[serde(default)]
+    pub secrets: SecretSettings,
+    /// The inbound feed.
+    #[serde(default)]
+    pub inbound: Option<InboundSettings>,
 }
 
 /// Parts of a variable's name that mark its value as a secret.
@@ -249,7 +331,13 @@ impl Default for Settings {
             ledger: None,
             bindings: BTreeMap::new(),
             sweep: SweepSettings { boundaries: Vec::new(), plans: default_plans(), hits_per_series_max: 10 },
-            checks: CheckSettings { attempts_max: 10 },
+            checks: CheckSettings::default(),
+            cleanup: None,
+            producer: None,
+            alarm: AlarmSettings::default(),
+            metrics: None,
+            secrets: SecretSettings::default(),
+            inbound: None,
         }
     }
 }

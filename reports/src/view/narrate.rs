@@ -7,13 +7,13 @@ use killpoint_model::event::{CommandRole, KillProof, SettledBy};
 use killpoint_model::{EventKind, HitName, LedgerView, Plan, Source};
 
 use super::ledger_changes::LedgerChanges;
-use super::narrate_provider;
+use super::{narrate_control, narrate_provider};
 use super::rows::fault_text;
 use super::timeline::{StepKind, Weight};
 use crate::sanitise::shorten;
 
 /// Longest worker's or system's text within a step, in characters.
-const TEXT_CHARS_MAX: usize = 120;
+pub(super) const TEXT_CHARS_MAX: usize = 120;
 
 /// One event in words.
 #[derive(Debug)]
@@ -42,6 +42,9 @@ impl<'a> Narrator<'a> {
     pub(super) fn tell(&mut self, event: &EventKind) -> Told {
         use StepKind::{Fault, Killed, Machine, Settled, Trial, Worker};
         use Weight::{Background, Major, Minor};
+        if let Some(told) = narrate_control::tell(event) {
+            return told;
+        }
         match event {
             EventKind::Spawned { worker, pid, .. } => {
                 told(Worker, Major, format!("worker {worker} started, pid {pid}"))
@@ -89,7 +92,22 @@ impl<'a> Narrator<'a> {
                 told(Trial, Background, format!("state is ready: {}", shorten(from, TEXT_CHARS_MAX)))
             }
             EventKind::CommandRan { role, argv, code } => command(*role, argv, *code),
-            EventKind::TrialEnded => told(Trial, Background, "trial ends".to_owned()),
+            // Listed, so that a new event is not overlooked here; all but the end are told above.
+            EventKind::Stopped { .. }
+            | EventKind::Resumed { .. }
+            | EventKind::Signalled { .. }
+            | EventKind::PartKilled { .. }
+            | EventKind::StoreFault { .. }
+            | EventKind::Integrity { .. }
+            | EventKind::WorkerClock { .. }
+            | EventKind::Changed { .. }
+            | EventKind::Metrics { .. }
+            | EventKind::Scanned { .. }
+            | EventKind::Alarm { .. }
+            | EventKind::ProducerHeld
+            | EventKind::ProducerEnded { .. }
+            | EventKind::Limitation { .. }
+            | EventKind::TrialEnded => told(Trial, Background, "trial ends".to_owned()),
         }
     }
 
