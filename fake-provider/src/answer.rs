@@ -8,6 +8,9 @@ use crate::core::{Core, Ruling};
 use crate::dialects::{Accepted, Dialect, Refusal};
 use crate::http::Response;
 
+/// What `Retry-After` says, in milliseconds.
+const RETRY_AFTER_MS: u64 = 1000;
+
 /// The answer to an attempt: that of a `status` plan, else the ordinary one.
 pub(crate) fn answer_write(
     core: &Core,
@@ -17,7 +20,7 @@ pub(crate) fn answer_write(
     reply: Reply,
 ) -> Response {
     if let Reply::Status { code: status } = reply {
-        return dialect.error(status);
+        return error(dialect, status);
     }
     let profile = &core.settings().idempotency;
     match ruling {
@@ -25,7 +28,7 @@ pub(crate) fn answer_write(
         Ruling::Replay(stored) => {
             let first = stored.effect.as_deref().and_then(|id| core.effect(id)).map(|effect| effect.attempt);
             let mut response = match stored.error {
-                Some(status) => dialect.error(status),
+                Some(status) => error(dialect, status),
                 None => accepted(core, dialect, first.unwrap_or(attempt)),
             };
             if !profile.replay_marker.is_empty() {
@@ -43,6 +46,23 @@ pub(crate) fn answer_write(
             dialect.refused(Refusal::Mismatch { status })
         }
         Ruling::MissingKey => dialect.refused(Refusal::MissingKey),
+    }
+}
+
+/// An error in the dialect's own shape, which says after how long to try again where its status asks for that.
+pub(crate) fn error(dialect: &dyn Dialect, status: u16) -> Response {
+    let mut response = dialect.error(status);
+    if let Some(ms) = retry_after_ms(status) {
+        response.headers.push(("Retry-After".into(), ms.div_ceil(1000).to_string()));
+    }
+    response
+}
+
+/// After how long an answer of this status lets its sender try again, in milliseconds.
+pub(crate) const fn retry_after_ms(status: u16) -> Option<u64> {
+    match status {
+        429 | 503 => Some(RETRY_AFTER_MS),
+        _ => None,
     }
 }
 

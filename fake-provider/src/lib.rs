@@ -14,6 +14,7 @@ pub mod http;
 pub mod observer;
 pub mod server;
 mod shared;
+mod sightings;
 pub mod standalone;
 mod wire;
 

@@ -8,7 +8,7 @@ use killpoint_model::Clock;
 use killpoint_model::diagnostic::UnknownWord;
 use killpoint_model::plan::{Reply, Rule};
 use killpoint_model::provider::{Counters, ProviderEvent};
-use killpoint_model::settings::ProviderSettings;
+use killpoint_model::settings::{InboundSettings, ProviderSettings};
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -17,10 +17,11 @@ use crate::core::{Core, RuleError};
 use crate::dialects;
 use crate::observer::Observer;
 use crate::shared::{ReleaseError, Shared};
+use crate::sightings::Lookout;
 use crate::wire::accept_all;
 
 /// What a provider starts with.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ServerConfig {
     /// The contract.
     pub provider: ProviderSettings,
@@ -28,6 +29,23 @@ pub struct ServerConfig {
     pub rules: Vec<Rule>,
     /// A log that was written before: the provider goes on where it ended.
     pub snapshot: Vec<ProviderEvent>,
+    /// The inbound feed, served as `GET /v1/feed` and `POST /v1/feed/ack`; without it these paths are like any.
+    pub inbound: Option<InboundSettings>,
+    /// Names and values of planted credentials to look for in requests. No event and no log has a value.
+    pub watch_for: Vec<(String, String)>,
+}
+
+impl std::fmt::Debug for ServerConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.watch_for.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("ServerConfig")
+            .field("provider", &self.provider)
+            .field("rules", &self.rules)
+            .field("snapshot", &self.snapshot)
+            .field("inbound", &self.inbound)
+            .field("watch_for", &names)
+            .finish()
+    }
 }
 
 /// Why a provider does not start.
@@ -95,9 +113,10 @@ impl Server {
         clock: Arc<dyn Clock>,
     ) -> Result<Self, ServerError> {
         let dialect = dialects::find(&config.provider.dialect).map_err(ServerError::Dialect)?;
-        let core = Core::replay(config.provider, config.rules, &config.snapshot)?;
+        let mut core = Core::replay(config.provider, config.rules, &config.snapshot)?;
+        core.serve_feed(config.inbound);
         let (listener, address) = listen(port).await?;
-        let shared = Arc::new(Shared::new(core, observer, clock, dialect));
+        let shared = Arc::new(Shared::new(core, observer, clock, dialect, Lookout::new(config.watch_for)));
         // The connections of a snapshot are gone.
         shared.step(|core, _| core.close_open_exchanges());
         let timer = Arc::clone(&shared);
@@ -127,6 +146,12 @@ impl Server {
     pub fn unfired_rules(&self) -> Vec<String> {
         let rules = self.shared.look(|core, _| core.rules());
         rules.into_iter().filter(|status| status.fired == 0).map(|status| status.rule.id).collect()
+    }
+
+    /// Where planted credentials came by, as `(name, place)`, sorted, each once. Places are `requests:url`,
+    /// `requests:header:NAME` in small letters, and `requests:body`.
+    pub fn sightings(&self) -> Vec<(String, String)> {
+        self.shared.lookout().sightings()
     }
 
     /// Connections that are open.

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use crate::core::Core;
 use crate::dialects::Dialect;
 use crate::observer::Observer;
+use crate::sightings::Lookout;
 
 /// After this long a connection that was told to end is no longer waited for.
 const ABANDON_LIMIT: Duration = Duration::from_secs(1);
@@ -35,6 +36,7 @@ pub(crate) struct Shared {
     clock: Arc<dyn Clock>,
     dialect: &'static dyn Dialect,
     hang_limit: Duration,
+    lookout: Lookout,
     changed: watch::Sender<u64>,
     abandoned: watch::Sender<u64>,
     open: watch::Sender<usize>,
@@ -92,6 +94,7 @@ impl Shared {
         observer: Arc<dyn Observer>,
         clock: Arc<dyn Clock>,
         dialect: &'static dyn Dialect,
+        lookout: Lookout,
     ) -> Self {
         Self {
             hang_limit: Duration::from_millis(core.settings().hang_ms),
@@ -99,6 +102,7 @@ impl Shared {
             observer,
             clock,
             dialect,
+            lookout,
             changed: watch::Sender::new(0),
             abandoned: watch::Sender::new(0),
             open: watch::Sender::new(0),
@@ -114,6 +118,11 @@ impl Shared {
     /// How long a hang lasts where nothing else ends it.
     pub(crate) fn hang_limit(&self) -> Duration {
         self.hang_limit
+    }
+
+    /// Who looks for planted credentials.
+    pub(crate) fn lookout(&self) -> &Lookout {
+        &self.lookout
     }
 
     pub(crate) fn observer(&self) -> &dyn Observer {

@@ -44,7 +44,7 @@ pub async fn standalone(options: StandaloneOptions, ready: impl FnOnce(&Ready)) 
     let mut provider = ProviderSettings::default();
     provider.idempotency.dedupe = options.dedupe;
     let rules = options.script.as_deref().map_or(Ok(Vec::new()), read_script)?;
-    let config = ServerConfig { provider, rules, snapshot: Vec::new() };
+    let config = ServerConfig { provider, rules, ..ServerConfig::default() };
     let clock = Arc::new(SystemClock::default());
     let server = Server::start_on(options.port.unwrap_or(0), config, Arc::new(Unobserved), clock).await?;
     let control = serve_control(&server, options.control_port.unwrap_or(0)).await?;

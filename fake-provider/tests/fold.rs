@@ -133,7 +133,7 @@ fn run(core: &mut Core, acts: &[Act]) {
             Act::Reply { which } => {
                 if let Some(attempt) = chosen(which) {
                     core.replying(attempt, 10);
-                    core.replied(attempt, 201);
+                    core.replied(attempt, 201, None);
                 }
             }
             Act::Lose { which, how } => {

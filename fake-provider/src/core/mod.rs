@@ -3,10 +3,12 @@
 //! [`Core`] is what servers drive. Its [`State`] is a fold over the append-only log of
 //! [`ProviderEvent`]s, so a snapshot is a length, and [`Core::replay`] makes the same state again.
 //! [`content`](self) reads what a request says, [`keys`](self) holds the idempotency contract,
-//! [`rules`](self) chooses the plan, [`schedule`](self) holds what is due later.
+//! [`rules`](self) chooses the plan, [`schedule`](self) holds what is due later, [`feed`](self) is the inbound
+//! side.
 
 mod content;
 mod contract;
+mod feed;
 mod keys;
 mod lookups;
 mod rules;
@@ -17,11 +19,12 @@ use std::collections::BTreeSet;
 
 use killpoint_model::plan::{Commit, ProviderPlan, Rule};
 use killpoint_model::provider::{Attempt, Counters, Effect, ProviderEvent, Unanswered};
-use killpoint_model::settings::ProviderSettings;
+use killpoint_model::settings::{InboundSettings, ProviderSettings};
 
 pub(crate) use content::lower_hex;
 pub use content::{BODY_STORED_BYTES_MAX, text_of};
 pub use contract::{Execution, Outcome, Ruling};
+pub use feed::{FeedItem, FeedPage};
 pub use keys::Stored;
 pub use lookups::{LIST_MAX, Looked, Query};
 pub use rules::{RuleError, RuleStatus};
@@ -57,6 +60,7 @@ pub struct Admission {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Core {
     settings: ProviderSettings,
+    inbound: Option<InboundSettings>,
     rules_at_start: Vec<Rule>,
     state: State,
     log: Vec<ProviderEvent>,
@@ -69,7 +73,14 @@ impl Core {
     pub fn new(settings: ProviderSettings, rules: Vec<Rule>) -> Result<Self, RuleError> {
         let rules_at_start = [rules, settings.rules.clone()].concat();
         let state = State::new(&rules_at_start)?;
-        Ok(Self { settings, rules_at_start, state, log: Vec::new(), undecided: BTreeSet::new() })
+        Ok(Self {
+            settings,
+            inbound: None,
+            rules_at_start,
+            state,
+            log: Vec::new(),
+            undecided: BTreeSet::new(),
+        })
     }
 
     /// The provider as it was after `log`. Exchanges that were open are still open: see
@@ -178,9 +189,9 @@ impl Core {
         self.append(ProviderEvent::Replying { attempt, bytes }, None);
     }
 
-    /// The whole reply was written.
-    pub fn replied(&mut self, attempt: u32, status: u16) {
-        self.append(ProviderEvent::Replied { attempt, status }, None);
+    /// The whole reply was written; `retry_after_ms` is what it said about another try.
+    pub fn replied(&mut self, attempt: u32, status: u16, retry_after_ms: Option<u64>) {
+        self.append(ProviderEvent::Replied { attempt, status, retry_after_ms }, None);
     }
 
     /// The exchange ends without a whole reply. Abandoned before it was executed, it never will be.

@@ -7,6 +7,7 @@ use killpoint_model::provider::{Attempt, Counters, Effect, Lookup, ProviderEvent
 use killpoint_model::settings::ProviderSettings;
 use serde::Serialize;
 
+use super::feed::Feed;
 use super::keys::{KeyTable, Stored};
 use super::rules::{Facts, RuleBook, RuleError};
 use super::schedule::Schedule;
@@ -85,6 +86,7 @@ pub struct State {
     pub(super) rules: RuleBook,
     pub(super) keys: KeyTable,
     pub(super) schedule: Schedule,
+    pub(super) feed: Feed,
 }
 
 impl State {
@@ -125,7 +127,7 @@ impl State {
             ProviderEvent::Replying { attempt, bytes } => {
                 self.change(*attempt, |state| state.reply_bytes = Some(*bytes));
             }
-            ProviderEvent::Replied { attempt, status } => {
+            ProviderEvent::Replied { attempt, status, .. } => {
                 self.counters.acknowledged += 1;
                 self.change(*attempt, |state| state.replied = Some(*status));
             }
@@ -143,6 +145,8 @@ impl State {
             }
             ProviderEvent::Redelivered { effect } => self.redelivered(effect),
             ProviderEvent::Receipt { effect, .. } => self.schedule.receipted(effect),
+            ProviderEvent::Fed { poll, items, .. } => self.feed.fed(*poll, items),
+            ProviderEvent::FeedAcknowledged { items, .. } => self.feed.acknowledged(items),
             ProviderEvent::ClockStepped { by_ms } => self.stepped_ms = self.stepped_ms.saturating_add(*by_ms),
             ProviderEvent::Partial { .. } => {}
         }

@@ -5,6 +5,7 @@ use killpoint_model::provider::Unanswered;
 
 use super::After;
 use super::link::{Link, cut};
+use crate::answer::error;
 use crate::core::{Looked, Query};
 use crate::http::Request;
 use crate::observer::{Moment, Point};
@@ -41,7 +42,7 @@ async fn answer(
     link.reach(moment).await?;
     let dialect = link.shared.dialect();
     let response = match looked.plan.reply {
-        Reply::Status { code } => dialect.error(code),
+        Reply::Status { code } => error(dialect, code),
         _ => dialect.found(query, looked),
     };
     match looked.plan.reply {

@@ -1,6 +1,7 @@
 //! The HTTP/1.1 data port: accepts connections and takes each through its exchanges. The faults of a
 //! reply are done here, to the byte.
 
+mod feed;
 mod link;
 mod lookup;
 mod write;
@@ -102,6 +103,10 @@ async fn serve(mut link: Link) {
 
 /// One request to its end. Whatever ends it is recorded before the connection is closed.
 async fn exchange(link: &mut Link, request: Request) -> After {
+    link.shared.lookout().look_at(&request);
+    if let Some(call) = feed::call_of(&request).filter(|_| link.shared.look(|core, _| core.has_feed())) {
+        return feed::serve(link, &request, call).await;
+    }
     match link.shared.dialect().read(&request) {
         Call::Write { operation } => write::serve(link, request, operation).await,
         Call::Lookup(query) => lookup::serve(link, request, query).await,

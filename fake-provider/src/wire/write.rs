@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::After;
 use super::link::{Link, cut};
-use crate::answer::answer_write;
+use crate::answer::{answer_write, retry_after_ms};
 use crate::core::{Admission, Arrival, Execution, Outcome, Ruling};
 use crate::http::{Request, Response};
 use crate::observer::{Moment, Point};
@@ -180,7 +180,7 @@ impl Write<'_> {
         self.reach(Point::Finishing).await?;
         self.link.write(rest).await?;
         let (attempt, status) = (self.admission.attempt, response.status);
-        self.link.shared.step(|core, _| core.replied(attempt, status));
+        self.link.shared.step(|core, _| core.replied(attempt, status, retry_after_ms(status)));
         if self.reach(Point::Replied).await.is_err() {
             return Ok(After::Close);
         }

@@ -101,7 +101,7 @@ pub(crate) fn settings(dedupe: bool) -> ProviderSettings {
 }
 
 pub(crate) fn config(provider: ProviderSettings, plan: ProviderPlan) -> ServerConfig {
-    ServerConfig { provider, rules: vec![rule(Match::default(), plan)], snapshot: Vec::new() }
+    ServerConfig { provider, rules: vec![rule(Match::default(), plan)], ..ServerConfig::default() }
 }
 
 pub(crate) async fn start(config: ServerConfig) -> Server {

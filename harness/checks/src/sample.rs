@@ -126,7 +126,7 @@ impl Trial {
     }
 
     pub(crate) fn reply(&mut self, attempt: u32, status: u16) -> &mut Self {
-        self.provider(ProviderEvent::Replied { attempt, status });
+        self.provider(ProviderEvent::Replied { attempt, status, retry_after_ms: None });
         self
     }
 

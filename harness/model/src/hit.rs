@@ -38,6 +38,8 @@ pub const CANONICAL: &[(&str, &str)] = &[
     ("provider-accepted", "provider:committed"),
     ("ack-committed", "ledger:confirmed"),
     ("cleanup-done", "ledger:removed"),
+    ("recovery-scanned", "provider:lookup"),
+    ("cursor-committed", "ledger:created"),
 ];
 
 /// One named moment.

@@ -429,7 +429,7 @@ pub struct Plan {
 impl Plan {
     /// Whether this is the fault-free trial.
     pub fn is_baseline(&self) -> bool {
-        self.rules.is_empty() && self.faults.is_empty()
+        self.rules.is_empty() && self.faults.is_empty() && self.workers <= 1
     }
 }
 

@@ -201,6 +201,9 @@ pub enum ProviderEvent {
         attempt: u32,
         /// HTTP status.
         status: u16,
+        /// After how long the sender may try again, where the answer says so, in milliseconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<u64>,
     },
     /// The exchange ended without a whole reply.
     Unanswered {
@@ -238,6 +241,24 @@ pub enum ProviderEvent {
         copies: u32,
         /// Whether it is late.
         late: bool,
+    },
+    /// A poll of the inbound feed was answered with items. No attempt, no lookup and no effect.
+    Fed {
+        /// Which poll, from 1.
+        poll: u32,
+        /// The cursor that it came with; empty where it came without.
+        cursor: String,
+        /// Ids of the items, in the order of the feed.
+        items: Vec<String>,
+        /// Those of them that had been given before.
+        again: Vec<String>,
+    },
+    /// Items of the inbound feed were acknowledged.
+    FeedAcknowledged {
+        /// Ids, as they were sent; only those that the feed has.
+        items: Vec<String>,
+        /// Whether the connection is closed without the answer.
+        answer_lost: bool,
     },
     /// The provider's clock was stepped.
     ClockStepped {

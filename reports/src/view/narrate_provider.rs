@@ -8,8 +8,8 @@ use crate::sanitise::shorten;
 
 /// Longest worker's text within a step, in characters.
 const TEXT_CHARS_MAX: usize = 60;
-/// Most effects that a lookup names.
-const FOUND_MAX: usize = 5;
+/// Most effects or items that a step names.
+const NAMED_MAX: usize = 5;
 
 pub(super) fn tell(event: &ProviderEvent) -> Told {
     use StepKind::{Attempt, Effect, Lookup, Provider, Reply};
@@ -23,8 +23,10 @@ pub(super) fn tell(event: &ProviderEvent) -> Told {
         ProviderEvent::Redelivered { effect } => {
             told(Effect, Major, format!("{} delivered once more by the provider itself", short(effect)))
         }
-        ProviderEvent::Replied { attempt, status } => {
-            told(Reply, Minor, format!("attempt {attempt} answered in full, status {status}"))
+        ProviderEvent::Replied { attempt, status, retry_after_ms } => {
+            let later = retry_after_ms.map(|ms| format!(", not to be tried again for {ms}ms"));
+            let later = later.unwrap_or_default();
+            told(Reply, Minor, format!("attempt {attempt} answered in full, status {status}{later}"))
         }
         ProviderEvent::Unanswered { attempt, how } => {
             told(Reply, Major, format!("attempt {attempt} not answered in full: {}", how_text(*how)))
@@ -49,6 +51,12 @@ pub(super) fn tell(event: &ProviderEvent) -> Told {
         ProviderEvent::Receipt { effect, copies, late } => {
             let late = if *late { ", late" } else { "" };
             told(Provider, Minor, format!("receipts for {}: {copies}{late}", short(effect)))
+        }
+        ProviderEvent::Fed { poll, cursor, items, again } => {
+            told(Provider, Minor, fed_text(*poll, cursor, items, again))
+        }
+        ProviderEvent::FeedAcknowledged { items, answer_lost } => {
+            told(Provider, Minor, acknowledged_text(items, *answer_lost))
         }
         ProviderEvent::ClockStepped { by_ms } => {
             told(Provider, Major, format!("the provider's clock was stepped by {by_ms}ms"))
@@ -119,12 +127,27 @@ const fn how_text(how: Unanswered) -> &'static str {
 
 fn lookup_text(lookup: &Lookup) -> String {
     let subject = if lookup.subject.is_empty() { "everything".to_owned() } else { short(&lookup.subject) };
-    let named: Vec<String> = lookup.found.iter().take(FOUND_MAX).map(|id| short(id)).collect();
-    let more = lookup.found.len().saturating_sub(FOUND_MAX);
-    let found = match (lookup.found.len(), more) {
+    format!("#{} {} of {subject} found {}", lookup.id, short(&lookup.operation), list_text(&lookup.found))
+}
+
+fn fed_text(poll: u32, cursor: &str, items: &[String], again: &[String]) -> String {
+    let from = if cursor.is_empty() { "the beginning".to_owned() } else { short(cursor) };
+    let again =
+        if again.is_empty() { String::new() } else { format!(", given before: {}", list_text(again)) };
+    format!("poll {poll} of the feed from {from}: {}{again}", list_text(items))
+}
+
+fn acknowledged_text(items: &[String], answer_lost: bool) -> String {
+    let end = if answer_lost { ", and the answer was lost" } else { "" };
+    format!("feed: {} acknowledged{end}", list_text(items))
+}
+
+/// The first few of some ids, and how many more there are.
+fn list_text(ids: &[String]) -> String {
+    let named: Vec<String> = ids.iter().take(NAMED_MAX).map(|id| short(id)).collect();
+    match (ids.len(), ids.len().saturating_sub(NAMED_MAX)) {
         (0, _) => "nothing".to_owned(),
         (_, 0) => named.join(", "),
-        _ => format!("{} and {more} more", named.join(", ")),
-    };
-    format!("#{} {} of {subject} found {found}", lookup.id, short(&lookup.operation))
+        (_, more) => format!("{} and {more} more", named.join(", ")),
+    }
 }

@@ -309,7 +309,7 @@ fn violated_events() -> Vec<(u32, EventKind)> {
         (2, provider(ProviderEvent::LookedUp(lookup))),
         (2, received(2, HOSTILE)),
         (2, committed(2, HOSTILE)),
-        (2, provider(ProviderEvent::Replied { attempt: 2, status: 201 })),
+        (2, provider(ProviderEvent::Replied { attempt: 2, status: 201, retry_after_ms: None })),
         (2, EventKind::Ledger { at: None, view: rows(&[("job-1", RowState::Confirmed)]) }),
         (2, EventKind::Exited { worker: 1, code: Some(0), signal: None }),
         (2, EventKind::FaultsOver),
