@@ -94,7 +94,8 @@ mod tests {
     use crate::http::{Parsed, parse};
 
     fn seen(text: &str) -> Vec<String> {
-        let lookout = Lookout::new(vec![("TOKEN".into(), "canary-7".into()), ("EMPTY".into(), String::new())]);
+        let lookout =
+            Lookout::new(vec![("TOKEN".into(), "canary-7".into()), ("EMPTY".into(), String::new())]);
         match parse(text.as_bytes()) {
             Ok(Parsed::Complete { request, .. }) => lookout.look_at(&request),
             other => panic!("{other:?}"),
@@ -122,9 +123,10 @@ mod tests {
         ] {
             assert_eq!(seen(text), [place], "{text}");
         }
-        for text in
-            ["GET /canary-8 HTTP/1.1\r\nA: basic %%%\r\nB: basic\r\nC: basic Zm9v\r\n\r\n", "GET / HTTP/1.1\r\n\r\n"]
-        {
+        for text in [
+            "GET /canary-8 HTTP/1.1\r\nA: basic %%%\r\nB: basic\r\nC: basic Zm9v\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+        ] {
             assert_eq!(seen(text), Vec::<String>::new(), "{text}");
         }
     }

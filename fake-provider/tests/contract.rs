@@ -382,3 +382,33 @@ fn a_replayed_log_closes_what_was_open() {
     assert_eq!(made, [3, 1], "the late commit still lands");
     assert!(again.log().contains(&ProviderEvent::LookupUnanswered { lookup: 1, how: Unanswered::Abandoned }));
 }
+
+#[test]
+fn each_destination_of_a_fan_out_has_an_outcome_of_its_own() {
+    let to = |n: u32| Match {
+        pointer: [("/to".to_owned(), format!("user{n}@example.com"))].into(),
+        ..Match::default()
+    };
+    let limited =
+        Rule { times: Some(1), ..rule("limited", to(8), plan(Commit::Never, Reply::Status { code: 429 })) };
+    let gone = rule("gone", to(7), plan(Commit::Never, Reply::Status { code: 400 }));
+    let mut core = core_with(deduping(), vec![gone, limited]);
+    // Ten destinations, and the eighth once more after its 429.
+    for (index, n) in (1..=10).chain([8]).enumerate() {
+        let body = format!(r#"{{"to":"user{n}@example.com","body":"hello"}}"#);
+        let key = format!("job-1-{n}");
+        let admission = receive(&mut core, Some(&key), &body, 0);
+        let outcome = execute(&mut core, admission.attempt, 0);
+        let refused = match (n, index) {
+            (7, _) => Some(400),
+            (8, 7) => Some(429),
+            _ => None,
+        };
+        let reply = refused.map_or(Reply::Ok, |code| Reply::Status { code });
+        assert_eq!((admission.plan.reply, outcome.committed.is_some()), (reply, refused.is_none()), "{n}");
+    }
+    let recipients: Vec<&str> = core.state().effects.iter().map(|effect| effect.recipient.as_str()).collect();
+    let expected = [1, 2, 3, 4, 5, 6, 9, 10, 8].map(|n| format!("user{n}@example.com"));
+    assert_eq!(recipients, expected);
+    assert_eq!(core.rules().iter().map(|status| status.fired).collect::<Vec<_>>(), [1, 1]);
+}

@@ -3,6 +3,7 @@
 mod support;
 
 use killpoint_model::plan::{Commit, CutAt, Match, ProviderPlan, Reply};
+use killpoint_model::provider::ProviderEvent;
 use support::{Client, config, get, plan, post, rule, settings, start, word};
 
 const BODY: &str = r#"{"to":"a@example.test","text":"hello"}"#;
@@ -66,6 +67,25 @@ async fn an_error_answer_is_an_object_and_the_same_for_its_twin() {
         assert!(bytes.contains(r#"{"error":{"#), "{bytes}");
         assert_eq!((reset, last.as_str(), effects), (false, "replied", 1));
         assert_eq!(seen(plan(Commit::Never, reply)).await, ((bytes, reset), last, 0));
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_says_when_to_try_again_is_recorded_with_it() {
+    for (code, said) in [(429, Some(1000)), (503, Some(1000)), (500, None), (400, None)] {
+        let server = start(config(settings(true), plan(Commit::Never, Reply::Status { code }))).await;
+        let mut client = Client::connect(&server.base_url()).await;
+        client.send(post(Some("k"), BODY)).await;
+        let (status, head, _) = client.response().await;
+        assert_eq!(
+            (status, head.lines().any(|line| line == "Retry-After: 1")),
+            (code, said.is_some()),
+            "{head}"
+        );
+        client.send(get("/v1/messages?key=k")).await;
+        client.response().await;
+        let replied = ProviderEvent::Replied { attempt: 1, status: code, retry_after_ms: said };
+        assert!(server.log().contains(&replied), "{code}");
     }
 }
 

@@ -162,10 +162,12 @@ mod tests {
             _ => None,
         });
         assert_eq!(again, Some(vec!["in-2".to_owned()]));
-        assert!(core.log().contains(&ProviderEvent::FeedAcknowledged {
-            items: vec!["in-1".into()],
-            answer_lost: false
-        }));
+        assert!(
+            core.log().contains(&ProviderEvent::FeedAcknowledged {
+                items: vec!["in-1".into()],
+                answer_lost: false
+            })
+        );
         assert_eq!(polled(&mut core, "2").0, ["in-3"], "a cursor says what its reader has");
     }
 

@@ -67,10 +67,7 @@ fn poll(link: &Link, request: &Request) -> Response {
     let cursor = request.query_value("cursor").unwrap_or_default();
     let limit = request.query_value("limit").and_then(|limit| limit.parse().ok());
     let page = link.shared.step(|core, _| core.poll_feed(cursor, limit));
-    let items: Vec<Value> = page
-        .items
-        .iter()
-        .map(|item| json!({ "id": item.id, "to": item.to, "body": item.body }))
-        .collect();
+    let items: Vec<Value> =
+        page.items.iter().map(|item| json!({ "id": item.id, "to": item.to, "body": item.body })).collect();
     Response::json(200, &json!({ "items": items, "cursor": page.cursor }))
 }
