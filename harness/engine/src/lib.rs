@@ -1,17 +1,19 @@
 //! Runs a worker through trials: supervisor, boundaries, faults and ledgers.
 //!
 //! Reading order: [`trial`] (the loop), [`boundaries`] (what it waits for), [`faults`] (what it does),
-//! [`ledgers`] (what it reads), [`os`] (process trees; the only unsafe code), [`recorder`] (the history).
+//! [`ledgers`] (what it reads), `store` (what is done to the ledger's files), [`os`] (process trees; the only unsafe code), [`recorder`] (the history).
 
 pub mod boundaries;
 pub mod capture;
 pub mod error;
 pub mod faults;
 pub mod ledgers;
+mod observe;
 pub mod os;
 mod output;
 pub mod recorder;
 pub mod state;
+mod store;
 pub mod template;
 pub mod trial;
 

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Files that one state directory may have before we refuse to copy it.
@@ -39,7 +39,7 @@ fn copy_level(from: &Path, to: &Path, budget: &mut (usize, u64)) -> io::Result<(
             std::os::unix::fs::symlink(fs::read_link(entry.path())?, target)?;
         } else if kind.is_file() {
             // The worker may delete a file between the listing and the copy only while it runs free.
-            match fs::copy(entry.path(), &target) {
+            match copy_content(&entry.path(), &target) {
                 Ok(bytes) => budget.1 = budget.1.checked_sub(bytes).ok_or_else(|| left("bytes"))?,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(error),
@@ -47,6 +47,34 @@ fn copy_level(from: &Path, to: &Path, budget: &mut (usize, u64)) -> io::Result<(
         }
     }
     Ok(())
+}
+
+/// A write-ahead log is copied in pieces of a page and reaches the disk: what we put there is not what a power
+/// cut would take from the worker, and the page cache must be able to tell the two apart.
+fn copy_content(from: &Path, to: &Path) -> io::Result<u64> {
+    if !from.to_string_lossy().ends_with("-wal") {
+        return fs::copy(from, to);
+    }
+    let (mut source, mut target) = (fs::File::open(from)?, fs::File::create(to)?);
+    target.set_permissions(source.metadata()?.permissions())?;
+    let (mut piece, mut bytes) = ([0; 4096], 0);
+    loop {
+        let length = source.read(&mut piece)?;
+        if length == 0 {
+            target.sync_data()?;
+            return Ok(bytes);
+        }
+        target.write_all(&piece[..length])?;
+        bytes += length as u64;
+    }
+}
+
+/// Copies one file for our own use: the copy can be written whatever the original's permissions are.
+pub(crate) fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::copy(from, to)?;
+    let mut permissions = fs::metadata(to)?.permissions();
+    permissions.set_mode(permissions.mode() | 0o600);
+    fs::set_permissions(to, permissions)
 }
 
 /// What the files of a directory look like from outside: enough to see whether anything was written.
@@ -70,6 +98,20 @@ impl Signature {
         files.retain(|path| !path.to_string_lossy().ends_with("-shm"));
         Self::of_files(&files)
     }
+}
+
+/// All files and directories below `root`, and `root` itself, directories after what they hold.
+pub(crate) fn entries(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).into_iter().flatten().flatten().take(FILES_MAX) {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => found.extend(entries(&entry.path())),
+            Ok(kind) if kind.is_file() => found.push(entry.path()),
+            _ => {}
+        }
+    }
+    found.push(root.to_owned());
+    found
 }
 
 fn list_files(root: &Path, into: &mut Vec<PathBuf>) {

@@ -1,85 +1,17 @@
 //! Trials with real processes: what is recorded, in which order, and what is left behind.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod support;
 
-use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
+use killpoint_engine::TrialError;
 use killpoint_model::event::{EventKind, SettledBy};
 use killpoint_model::plan::FaultAt;
-use killpoint_model::settings::{CommandSettings, LedgerSettings, Lifecycle, SettleBy};
-use killpoint_model::{Fault, History, Plan, RowState, Settings};
-
-fn command(words: &[&str]) -> CommandSettings {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/workers/outbox.py");
-    let argv = ["python3".to_owned(), script.display().to_string()];
-    CommandSettings {
-        argv: argv.into_iter().chain(words.iter().map(|word| (*word).to_owned())).collect(),
-        env: [("PROVIDER_URL", "{provider.rest}"), ("STATE_DIR", "{state}")]
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .into(),
-        cwd: PathBuf::from("/"),
-    }
-}
-
-fn settings(mode: &str, items: &str) -> Settings {
-    let mut settings = Settings::default();
-    settings.worker.command = command(&[mode]);
-    settings.state.enqueue = Some(command(&["enqueue", items]));
-    settings.settle.quiet_ms = 400;
-    settings.ledger = Some(LedgerSettings {
-        kind: "sqlite".into(),
-        path: Some("{state}/ledger.db".into()),
-        query: Some("select id as action, state from items".into()),
-        command: None,
-        states: [
-            ("new", RowState::Created),
-            ("sending", RowState::Dispatching),
-            ("sent", RowState::Confirmed),
-        ]
-        .map(|(word, state)| (word.to_owned(), state))
-        .into(),
-        executions: std::collections::BTreeMap::new(),
-        absent: None,
-        boundaries: Vec::new(),
-        sample_ms: 20,
-    });
-    settings
-}
+use killpoint_model::settings::{Lifecycle, SettleBy};
+use killpoint_model::{Fault, History, Plan, RowState};
+use support::{command, final_states, history_of, position, run, settings, settled_by};
 
 fn kill_at(at: &str) -> Plan {
     let at = at.parse().unwrap();
     Plan { name: "kill".into(), faults: vec![FaultAt { at, fault: Fault::named("kill") }], ..Plan::default() }
-}
-
-async fn run(settings: Settings, plan: Plan) -> TrialResult {
-    let folder = tempfile::tempdir().unwrap();
-    let spec = TrialSpec { settings: Arc::new(settings), plan, folder: folder.path().join("trial") };
-    run_trial(spec).await.unwrap()
-}
-
-async fn history_of(settings: Settings, plan: Plan) -> History {
-    let result = run(settings, plan).await;
-    assert!(result.error.is_none(), "{:?}", result.error);
-    result.history
-}
-
-fn position(history: &History, wanted: impl Fn(&EventKind) -> bool) -> usize {
-    history
-        .events
-        .iter()
-        .position(|event| wanted(&event.event))
-        .unwrap_or_else(|| panic!("not there: {}", history.to_text()))
-}
-
-fn settled_by(history: &History) -> Option<SettledBy> {
-    history.events.iter().find_map(|event| match event.event {
-        EventKind::Settled { by, .. } => Some(by),
-        _ => None,
-    })
-}
-
-fn final_states(history: &History) -> Vec<RowState> {
-    history.final_rows().map(|(_, rows)| rows.iter().map(|row| row.state).collect()).unwrap_or_default()
 }
 
 fn hits(history: &History) -> Vec<String> {

@@ -55,6 +55,13 @@ pub enum Signal {
         /// What happened.
         event: SlotEvent,
     },
+    /// A worker printed its alarm.
+    Alarm {
+        /// Which worker.
+        worker: u32,
+        /// The line.
+        text: String,
+    },
     /// The enqueuer printed the line after which it is killed.
     EnqueuerLine,
 }

@@ -1,23 +1,60 @@
 //! What can be done at a hit. A fault is one file in this folder plus one line in [`FAULTS`].
 
+mod barrier;
+mod change;
+mod cleanup;
+mod clock;
+mod hold_producer;
 mod kill;
+mod parameters;
+mod power_cut;
 mod second_worker;
+mod stop;
+mod store_busy;
+mod store_busy_snapshot;
+mod store_copy;
+mod store_lock;
+mod store_no_space;
+mod store_read_only;
+mod store_restore;
+mod store_rollback;
+mod store_second;
+mod store_target;
+mod terminate;
 
-use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::Path;
 use std::pin::Pin;
 
 use killpoint_model::Entry;
-use serde_json::Value;
 
+pub use self::parameters::Parameters;
 use crate::error::TrialError;
-use crate::trial::Trial;
+use crate::trial::{ActiveFault, Trial};
 
 /// Every fault.
-pub static FAULTS: &[&dyn Fault] = &[&kill::Kill, &second_worker::SecondWorker];
-
-/// The parameters of a fault, as in the scenario's `with`.
-pub type Parameters = BTreeMap<String, Value>;
+pub static FAULTS: &[&dyn Fault] = &[
+    &kill::Kill,
+    &terminate::Terminate,
+    &stop::Stop,
+    &second_worker::SecondWorker,
+    &barrier::Barrier,
+    &change::Change,
+    &cleanup::Cleanup,
+    &hold_producer::HoldProducer,
+    &clock::ProviderClock,
+    &clock::WorkerClock,
+    &store_busy::StoreBusy,
+    &store_busy_snapshot::StoreBusySnapshot,
+    &store_read_only::StoreReadOnly,
+    &store_no_space::StoreNoSpace,
+    &store_lock::StoreLock,
+    &store_copy::StoreCopy,
+    &store_restore::StoreRestore,
+    &store_second::StoreSecond,
+    &store_rollback::StoreRollback,
+    &power_cut::PowerCut,
+];
 
 /// What came of a fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +79,15 @@ pub trait Fault: Sync + std::fmt::Debug {
     /// A lower-case fragment that names the parameter.
     fn check(&self, with: &Parameters) -> Result<(), String>;
 
+    /// Makes ready what must be there before the state directory is filled; `Err` says why that is not to be
+    /// had here, and what to do.
+    ///
+    /// # Errors
+    /// A text for a limitation.
+    fn prepare(&self, _state: &Path) -> Result<Option<Box<dyn ActiveFault>>, String> {
+        Ok(None)
+    }
+
     /// Does it. The whole tree stands still; `worker` is the one at the hit, 0 where it can't be told.
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t>;
 }
@@ -51,18 +97,10 @@ pub fn find(name: &str) -> Option<&'static dyn Fault> {
     FAULTS.iter().copied().find(|fault| fault.entry().name == name)
 }
 
-/// Refuses parameters that a fault does not know.
-fn known_only(with: &Parameters, known: &[&str]) -> Result<(), String> {
-    match with.keys().find(|name| !known.contains(&name.as_str())) {
-        Some(name) if known.is_empty() => Err(format!("`{name}`: this fault has no parameters")),
-        Some(name) => Err(format!("`{name}`: this fault knows {}", known.join(", "))),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::Value;
 
     #[test]
     fn the_slice_is_well_formed() {

@@ -1,17 +1,18 @@
-//! Another worker on the same ledger, while the first waits at the hit.
+//! Other workers on the same ledger, while the first waits at the hit.
 
 use std::time::Duration;
 
 use killpoint_model::Entry;
-use killpoint_model::plan::duration_ms;
 
-use super::{Applying, Fault, Landing, Parameters, known_only};
+use super::parameters::{duration, flag, known_only, number, target, word};
+use super::{Applying, Fault, Landing, Parameters};
+use crate::error::TrialError;
 use crate::trial::{Goal, Trial};
 
-/// Number of the worker that is added.
-const SECOND: u32 = 2;
-/// How long the second worker must be quiet before the first goes on.
-const QUIET_DEFAULT_MS: u64 = 1000;
+/// How long the others must be quiet before the first goes on.
+const QUIET_DEFAULT: Duration = Duration::from_secs(1);
+/// Workers that can be added.
+const COUNT_MAX: u32 = 16;
 
 /// The `second-worker` fault.
 #[derive(Debug)]
@@ -20,17 +21,13 @@ pub(super) struct SecondWorker;
 static ENTRY: Entry = Entry {
     name: "second-worker",
     summary: "starts another worker on the same ledger while the first is held at the hit",
-    explanation: "The first worker waits at the boundary (its other threads go on); a second one is started with the same \
-        command and {worker} = 2, and runs until it ends by itself or nothing happens for `quiet`. Then the first goes on, or, \
-        with then = \"kill\", is killed and restarted. Both must not do the same action: a claim needs a lease or a \
-        compare-and-swap.",
+    explanation: "The first worker waits at the boundary (its other threads go on; with stop = true its whole tree is stopped, \
+        heartbeats included: a zombie, when it goes on). Others are started with the same command and {worker} = 2, 3, …, or \
+        with same-identity = true under the first one's, and run until they end by themselves or nothing happens for `quiet`. \
+        Then the first goes on, or, with then = \"kill\", is killed and restarted. No two may do the same action: a claim needs \
+        a lease or a compare-and-swap, and a fence where the lease can run out.",
     example: "[[fault]]\nat = \"mark:before-claim#1\"\ndo = \"second-worker\"\nwith = { quiet = \"1s\" }",
 };
-
-fn quiet_ms(with: &Parameters) -> Result<u64, String> {
-    let Some(quiet) = with.get("quiet") else { return Ok(QUIET_DEFAULT_MS) };
-    quiet.as_str().and_then(duration_ms).ok_or_else(|| "`quiet`: a duration such as \"1s\" is needed".into())
-}
 
 impl Fault for SecondWorker {
     fn entry(&self) -> &'static Entry {
@@ -38,28 +35,42 @@ impl Fault for SecondWorker {
     }
 
     fn check(&self, with: &Parameters) -> Result<(), String> {
-        known_only(with, &["quiet", "then"])?;
-        quiet_ms(with)?;
-        match with.get("then").map(|then| then.as_str()) {
-            None | Some(Some("continue" | "kill")) => Ok(()),
-            Some(_) => Err("`then`: one of continue, kill".into()),
-        }
+        known_only(with, &["quiet", "then", "stop", "same-identity", "count"])?;
+        duration(with, "quiet")?;
+        flag(with, "stop")?;
+        flag(with, "same-identity")?;
+        number(with, "count", COUNT_MAX)?;
+        word(with, "then", &["continue", "kill"]).map(drop)
     }
 
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
-        Box::pin(async move {
-            let quiet = Duration::from_millis(quiet_ms(with).unwrap_or(QUIET_DEFAULT_MS));
-            trial.let_go_on().await?;
-            trial.start_worker(SECOND).await?;
-            trial.drive(Goal::WorkerRests { worker: SECOND, quiet }).await?;
-            if with.get("then").and_then(serde_json::Value::as_str) == Some("kill") {
-                let landed = trial.kill(worker.max(1)).await?;
-                return Ok(Landing {
-                    landed,
-                    note: "the first worker was killed after the second rested".into(),
-                });
-            }
-            Ok(Landing { landed: true, note: "the first worker goes on after the second rested".into() })
-        })
+        Box::pin(run(trial, worker, with))
     }
+}
+
+async fn run(trial: &mut Trial, worker: u32, with: &Parameters) -> Result<Landing, TrialError> {
+    let quiet = duration(with, "quiet").ok().flatten().unwrap_or(QUIET_DEFAULT);
+    let first = target(None, worker);
+    let stop = flag(with, "stop").unwrap_or_default();
+    if stop && !trial.stop_worker(first).await? {
+        return Ok(Landing { landed: false, note: "no live worker was left to stop".into() });
+    }
+    trial.let_go_on().await?;
+    let count = number(with, "count", COUNT_MAX).ok().flatten().unwrap_or(1);
+    let others = first + 1..=first + count;
+    for other in others.clone() {
+        if flag(with, "same-identity").unwrap_or_default() {
+            trial.same_identity(other, first);
+        }
+        trial.start_worker(other).await?;
+    }
+    for other in others {
+        trial.drive(Goal::WorkerRests { worker: other, quiet }).await?;
+    }
+    if word(with, "then", &["continue", "kill"]) == Ok("kill") {
+        let landed = trial.kill(first).await?;
+        return Ok(Landing { landed, note: "the first worker was killed after the others rested".into() });
+    }
+    trial.resume_worker(first).await?;
+    Ok(Landing { landed: true, note: "the first worker goes on after the others rested".into() })
 }

@@ -137,10 +137,20 @@ impl LedgerReader {
             if source.is_dir() {
                 state::copy_tree(source, &target)?;
             } else if source.exists() {
-                std::fs::copy(source, target)?;
+                state::copy_file(source, &target)?;
             }
         }
         Ok(Copy { folder: self.scratch.clone() })
+    }
+
+    /// Names and values by a query on a fresh copy; the tree may run, because single values are read.
+    ///
+    /// # Errors
+    /// The store's own words.
+    pub fn named_values(&self, query: &str) -> Result<BTreeMap<String, f64>, String> {
+        let copy = self.copy().map_err(|error| error.to_string())?;
+        let name = self.sources.first().and_then(|path| path.file_name()).unwrap_or_default();
+        sqlite::named_values(&copy.folder.join(name), query)
     }
 
     /// Reads a copy into a view and the settle query's value. An unreadable store is a view with its error.

@@ -136,6 +136,12 @@ fn mapped_row(row: &Row<'_>, columns: &[String], settings: &LedgerSettings) -> R
             "provider_id" => mapped.provider_id = Some(text),
             "text" => mapped.text = Some(text),
             "evidence" => mapped.evidence = Some(text),
+            "owner" => mapped.owner = Some(text),
+            "due_at_ms" => {
+                let number =
+                    text.parse::<f64>().map_err(|_| format!("ledger query: `due_at_ms` is `{text}`"))?;
+                mapped.due_at_ms = Some(number.max(0.0) as u64);
+            }
             other => return Err(format!("ledger query: nobody knows the column `{other}`")),
         }
     }
@@ -158,6 +164,18 @@ fn first_value(db: &Connection, query: &str) -> Result<String, String> {
         Err(rusqlite::Error::QueryReturnedNoRows) => Ok(String::new()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Rows of a name and a number. The path must be a copy's.
+pub(super) fn named_values(
+    path: &Path,
+    query: &str,
+) -> Result<std::collections::BTreeMap<String, f64>, String> {
+    let fail = |error: rusqlite::Error| format!("metrics query: {error}");
+    let db = open_copy(path)?;
+    let mut statement = db.prepare(query).map_err(fail)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(fail)?;
+    rows.collect::<Result<_, _>>().map_err(fail)
 }
 
 /// Adds `table.column=value` for every column that has few distinct values: those can be states. An

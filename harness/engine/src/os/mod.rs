@@ -16,6 +16,7 @@
 //! | `init`, `birth` | what runs in the init, and between its `clone` and a worker's `exec` |
 //! | `wire` | the messages between the two, and the plan of a worker in memory |
 //! | `tree` | the process tree as `/proc` shows it |
+//! | `files` | a file's attributes, and which of its pages are on disk |
 //! | `limits` | which process limit holds |
 //! | `command` | finding a program |
 //! | `sys` | the system calls that have no safe wrapper elsewhere |
@@ -28,6 +29,7 @@
 mod birth;
 mod command;
 mod error;
+mod files;
 mod init;
 mod launch;
 mod limits;
@@ -41,6 +43,7 @@ mod wire;
 
 pub use command::find_program;
 pub use error::OsError;
+pub(crate) use files::{dirty_pages, set_immutable};
 pub use launch::{Capabilities, probe};
 pub use link::SlotEvent;
 pub use slot::{Slot, SlotSpec, SpawnSpec};

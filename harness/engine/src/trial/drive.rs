@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant};
 
 use fake_provider::{Moment, Passage, Point};
-use killpoint_model::event::EventKind;
+use killpoint_model::event::{AlarmSource, EventKind};
+use killpoint_model::settings::CommandSettings;
 use killpoint_model::{HitName, Source};
 
 use super::Trial;
+use super::control::CLOCK_VARIABLE;
 use super::hits::{Onward, Reached};
 use super::settle::{AfterExit, Rest, after_exit};
 use super::setup::COMMANDS;
@@ -27,8 +29,18 @@ const TICK_FOR_LEDGER_FAULT: Duration = Duration::from_millis(1);
 /// What a drive waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// The running command of the configuration ends.
-    CommandEnded,
+    /// A command of the configuration, or the producer, ends.
+    Ended(u32),
+    /// Enough workers are at the barrier, or none will come any more.
+    BarrierFull {
+        /// How long to wait.
+        until: Instant,
+    },
+    /// A time has passed.
+    Elapsed {
+        /// When.
+        until: Instant,
+    },
     /// This worker ended by itself, or nothing happened for this long.
     WorkerRests {
         /// Which worker.
@@ -73,6 +85,8 @@ impl Trial {
         if self.has_live_worker() && self.sample_ledger().await? == Onward::Dead {
             self.revive().await?;
         }
+        self.end_active(false);
+        self.end_terminations().await?;
         let now = Instant::now();
         let due: Vec<u32> = self
             .workers
@@ -88,18 +102,24 @@ impl Trial {
 
     fn is_reached(&mut self, goal: Goal) -> Result<bool, TrialError> {
         match goal {
-            Goal::CommandEnded => {
-                let running = self.workers.get(&COMMANDS).is_some_and(|worker| worker.life == Life::Running);
+            Goal::Ended(number) => {
+                let running = self.workers.get(&number).is_some_and(|worker| worker.life == Life::Running);
                 if running && Instant::now() >= self.deadline {
                     return Err(TrialError::Setup {
-                        what: "a prepare or enqueue command".into(),
+                        what: "a command of the configuration".into(),
                         why: format!("it did not end within {} ms", self.settings.settle.deadline_ms),
                     });
                 }
                 Ok(!running)
             }
+            Goal::BarrierFull { until } => {
+                let full = self.barrier.as_ref().is_none_or(super::barrier::Barrier::is_full);
+                Ok(full || Instant::now() >= until)
+            }
+            Goal::Elapsed { until } => Ok(Instant::now() >= until),
             Goal::WorkerRests { worker, quiet } => {
                 let done = self.workers.get(&worker).is_none_or(|worker| worker.life == Life::Done);
+                let quiet = quiet.max(self.start_up.least_quiet());
                 let quiet = self.last_activity.elapsed() >= quiet && !self.provider_busy();
                 Ok(done || quiet || Instant::now() >= self.deadline)
             }
@@ -110,11 +130,12 @@ impl Trial {
     fn is_settled(&mut self) -> bool {
         if !self.faults_over
             && self.pending.is_empty()
+            && self.nothing_lasts()
             && self.plan.rules.iter().all(|rule| self.tally.is_used_up(rule))
         {
             self.end_faults();
         }
-        let mut workers = self.workers.values().filter(|worker| worker.number != COMMANDS);
+        let mut workers = self.workers.values().filter(|worker| worker.is_worker());
         let rest = Rest {
             settings: &self.settings.settle,
             all_done: workers.clone().all(|worker| worker.life == Life::Done),
@@ -158,6 +179,8 @@ impl Trial {
     fn end_faults(&mut self) {
         if !self.faults_over {
             self.pending.clear();
+            self.terminations.clear();
+            self.end_active(true);
             for rule in &self.plan.rules {
                 self.server.remove_rule(&rule.id);
             }
@@ -192,6 +215,11 @@ impl Trial {
             Signal::Mark { worker, name, answer, .. } => {
                 self.touch();
                 let Ok(name) = format!("mark:{name}").parse::<HitName>() else { return Ok(()) };
+                if let Some(barrier) = self.barrier.as_mut().filter(|barrier| barrier.is_for(&name, worker)) {
+                    barrier.hold(worker, answer);
+                    self.pass(Reached { name, operation: None, subject: None, worker, exact: true });
+                    return Ok(());
+                }
                 let onward =
                     self.reach(Reached { name, operation: None, subject: None, worker, exact: true }).await?;
                 if onward == Onward::Go {
@@ -201,6 +229,10 @@ impl Trial {
                 self.revive_if(onward).await
             }
             Signal::Worker { worker, event } => self.worker_event(worker, event).await,
+            Signal::Alarm { worker, text } => {
+                self.record(EventKind::Alarm { worker, source: AlarmSource::Output, text });
+                Ok(())
+            }
             Signal::EnqueuerLine => {
                 let recorder = std::sync::Arc::clone(&self.recorder);
                 if let Some(enqueuer) = self.workers.get_mut(&COMMANDS).filter(|worker| worker.is_live()) {
@@ -232,7 +264,7 @@ impl Trial {
             return Ok(());
         }
         worker.last_code = code;
-        if number == COMMANDS {
+        if !worker.is_worker() {
             worker.life = Life::Done;
             return Ok(());
         }
@@ -246,8 +278,12 @@ impl Trial {
         );
         if !empty {
             self.recorder.append(EventKind::Exited { worker: number, code, signal });
+            self.note_exit(number, code);
         }
         let delay = Duration::from_millis(settings.worker.restart_delay_ms);
+        // Who was asked to end is started again, however it ended: that is a deployment.
+        let after = if self.ended_as_asked(number) { AfterExit::Again } else { after };
+        let Some(worker) = self.workers.get_mut(&number) else { return Ok(()) };
         worker.life = match after {
             AfterExit::Done => Life::Done,
             AfterExit::Nothing => return Ok(()),
@@ -283,7 +319,9 @@ impl Trial {
 
     /// Whether a mark comes from a life that still is.
     fn is_current(&self, worker: u32, life: u32) -> bool {
-        self.workers.get(&worker).is_some_and(|worker| worker.is_live() && worker.lives == life)
+        self.workers.get(&worker).is_some_and(|worker| {
+            worker.is_live() && worker.lives == life || worker.orphaned_life == Some(life)
+        })
     }
 
     async fn revive_if(&mut self, onward: Onward) -> Result<(), TrialError> {
@@ -292,15 +330,16 @@ impl Trial {
 
     /// Starts every killed worker again, on the same ledger, once nothing of the old life is left at the
     /// provider either.
-    async fn revive(&mut self) -> Result<(), TrialError> {
+    pub(super) async fn revive(&mut self) -> Result<(), TrialError> {
         if !self.has_live_worker() {
             self.drain_provider().await;
             self.look_at_dead_ledger().await?;
+            self.check_integrity().await?;
         }
         let killed: Vec<u32> = self
             .workers
             .values()
-            .filter(|worker| worker.life == Life::Killed && worker.number != COMMANDS)
+            .filter(|worker| worker.life == Life::Killed && worker.is_worker())
             .map(|worker| worker.number)
             .collect();
         for number in killed {
@@ -329,7 +368,7 @@ impl Trial {
                         let _ = answer.send(Passage::Go);
                     }
                     // Marks of the dead are never answered, and their exits are told by the proof.
-                    Some(Signal::Mark { .. } | Signal::Worker { .. } | Signal::EnqueuerLine) | None => {}
+                    Some(Signal::Mark { .. } | Signal::Worker { .. } | Signal::Alarm { .. } | Signal::EnqueuerLine) | None => {}
                 },
             }
         }
@@ -351,30 +390,60 @@ impl Trial {
         let recorder = std::sync::Arc::clone(&self.recorder);
         let settings = std::sync::Arc::clone(&self.settings);
         let generation = recorder.next_generation();
-        let mut templates = self.templates.clone();
-        templates.set("worker", number.to_string());
-        templates.set("generation", generation.to_string());
-        let folder = self.folder.clone();
         let Some(worker) = self.workers.get_mut(&number) else { return Ok(()) };
-        if matches!(worker.life, Life::Again(_)) {
+        if matches!(worker.life, Life::Again(_)) && !std::mem::take(&mut worker.keep_rest) {
             // What the last life left behind (a child, a daemon) must not live beside the next.
             worker.kill(&recorder).await?;
         }
-        let (pid, argv) = worker
-            .start(Start {
-                command: &settings.worker.command,
-                templates: &templates,
-                folder: &folder,
-                output_bytes_max: settings.worker.output_bytes_max,
-                name: format!("worker{number}-generation{generation}"),
-                on_line: None,
-            })
-            .await?;
+        let name = format!("worker{number}-generation{generation}");
+        let (pid, argv) = self.start_life(number, &settings.worker.command, name).await?;
         recorder.append(EventKind::Spawned { worker: number, pid, argv });
         self.touch();
         self.start_up.begin();
         self.extend_deadline();
         Ok(())
+    }
+
+    /// Starts something that is no worker under test; returns its words.
+    pub(super) async fn start_other(
+        &mut self,
+        number: u32,
+        command: &CommandSettings,
+        name: &str,
+    ) -> Result<Vec<String>, TrialError> {
+        self.extend_deadline();
+        self.start_life(number, command, name.to_owned()).await.map(|(_, argv)| argv)
+    }
+
+    async fn start_life(
+        &mut self,
+        number: u32,
+        command: &CommandSettings,
+        name: String,
+    ) -> Result<(u32, Vec<String>), TrialError> {
+        let mut templates = self.templates.clone();
+        let identity = self.next_life.identities.get(&number).copied().unwrap_or(number);
+        templates.set("worker", identity.to_string());
+        templates.set("generation", self.recorder.generation().to_string());
+        if let Some(state) = self.next_life.states.get(&number) {
+            templates.set("state", state.display().to_string());
+        }
+        let mut env = self.next_life.env.clone();
+        if let Some(offset_ms) = self.next_life.clocks.get(&number) {
+            env.insert(CLOCK_VARIABLE.to_owned(), offset_ms.to_string());
+        }
+        let output_bytes_max = self.settings.worker.output_bytes_max;
+        let folder = self.folder.clone();
+        let on_line = [self.alarm_watch(number), self.alarm_watch(number)];
+        let start =
+            Start { command, templates: &templates, folder: &folder, env, output_bytes_max, name, on_line };
+        match self.workers.get_mut(&number) {
+            Some(worker) => worker.start(start).await,
+            None => Err(TrialError::Setup {
+                what: "starting a worker".into(),
+                why: format!("there is no {number}"),
+            }),
+        }
     }
 
     /// Something happened: the quiet time begins anew.

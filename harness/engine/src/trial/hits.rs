@@ -8,6 +8,7 @@ use killpoint_model::ledger::LedgerView;
 use killpoint_model::plan::FaultAt;
 use killpoint_model::{HitName, Source};
 
+use super::control::PRODUCER;
 use super::setup::COMMANDS;
 use super::worker::Life;
 use super::{Trial, blocking};
@@ -44,7 +45,7 @@ pub(super) enum Onward {
 impl Trial {
     /// Handles one moment from its name to the fault that is due there.
     pub(super) async fn reach(&mut self, reached: Reached) -> Result<Onward, TrialError> {
-        let live = self.has_live_worker();
+        let live = self.has_live_worker() || reached.worker == PRODUCER;
         let mut names = self.count(&reached);
         let due = live && names.iter().any(|name| self.pending.iter().any(|fault| fault.at == *name));
         if live && (due || self.ledger.is_some()) {
@@ -57,10 +58,7 @@ impl Trial {
             let at = names.first().cloned();
             names.extend(self.observe_ledger(at, true, live).await?);
         }
-        let onward = match self.take_due(&names).filter(|_| live) {
-            Some(fault) => self.apply(fault, reached.worker).await?,
-            None => Onward::Go,
-        };
+        let onward = self.do_due(&names, reached.worker, live).await?;
         self.thaw().await?;
         Ok(onward)
     }
@@ -97,6 +95,25 @@ impl Trial {
         });
     }
 
+    /// Does every fault that waits at one of these hits, in the order of the plan.
+    async fn do_due(&mut self, names: &[HitName], worker: u32, live: bool) -> Result<Onward, TrialError> {
+        let mut onward = Onward::Go;
+        while live && let Some(fault) = self.take_due(names) {
+            if self.apply(fault, worker).await? == Onward::Dead {
+                onward = Onward::Dead;
+            }
+        }
+        Ok(onward)
+    }
+
+    /// Puts a moment on record at which nothing else is done.
+    pub(super) fn pass(&mut self, reached: Reached) {
+        let live = self.has_live_worker();
+        for name in self.count(&reached) {
+            self.record_hit(name, &reached, live);
+        }
+    }
+
     fn take_due(&mut self, names: &[HitName]) -> Option<FaultAt> {
         let index = self.pending.iter().position(|fault| names.contains(&fault.at))?;
         Some(self.pending.remove(index))
@@ -104,6 +121,7 @@ impl Trial {
 
     async fn apply(&mut self, due: FaultAt, worker: u32) -> Result<Onward, TrialError> {
         self.recorder.append(EventKind::FaultAnnounced { at: due.at.clone(), fault: due.fault.clone() });
+        self.at = Some(due.at.clone());
         let landing = match faults::find(&due.fault.name) {
             Some(fault) => fault.apply(self, worker, &due.fault.with).await?,
             None => faults::Landing {
@@ -122,12 +140,13 @@ impl Trial {
 
     /// Kills one worker, or all that live where `worker` is 0. Returns whether signal 9 landed.
     pub(crate) async fn kill(&mut self, worker: u32) -> Result<bool, TrialError> {
+        self.scan_children();
         let recorder = Arc::clone(&self.recorder);
         let mut landed = true;
         let numbers: Vec<u32> = self
             .workers
             .values()
-            .filter(|candidate| candidate.number != COMMANDS && candidate.is_live())
+            .filter(|candidate| candidate.is_worker() && candidate.is_live())
             .map(|candidate| candidate.number)
             .filter(|number| worker == 0 || *number == worker)
             .collect();
@@ -200,10 +219,7 @@ impl Trial {
         let live = self.has_live_worker();
         self.freeze().await?;
         let names = self.observe_ledger(None, false, live).await?;
-        let onward = match self.take_due(&names).filter(|_| live) {
-            Some(fault) => self.apply(fault, 0).await?,
-            None => Onward::Go,
-        };
+        let onward = self.do_due(&names, 0, live).await?;
         self.thaw().await?;
         Ok(onward)
     }
@@ -249,7 +265,7 @@ impl Trial {
         act: fn(&Slot) -> Result<(), OsError>,
         doing: &'static str,
     ) -> Result<(), TrialError> {
-        for worker in self.workers.values().filter(|worker| worker.is_live()) {
+        for worker in self.workers.values().filter(|worker| worker.is_live() && !worker.stopped) {
             let slot = worker.shared_slot();
             blocking(move || act(&slot).map_err(|error| TrialError::from_os(doing, &error))).await?;
         }
@@ -257,7 +273,7 @@ impl Trial {
     }
 
     pub(super) fn has_live_worker(&self) -> bool {
-        self.workers.values().any(|worker| worker.number != COMMANDS && worker.is_live())
+        self.workers.values().any(|worker| worker.is_worker() && worker.is_live())
     }
 
     /// Whether a fault of the plan waits for the end of an exchange, so that the tree must stand still

@@ -6,37 +6,43 @@
 //! SIGKILL is gone. What it does not claim: a SIGKILL keeps the page cache, so nothing here says anything
 //! about power loss.
 
+mod barrier;
+mod control;
 mod drive;
 mod hits;
+mod observe;
 mod settle;
 mod setup;
 mod start_up;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fake_provider::{Server, ServerConfig};
-use killpoint_model::event::EventKind;
+use killpoint_model::event::{EventKind, Leak};
 use killpoint_model::ledger::LedgerView;
 use killpoint_model::plan::FaultAt;
 use killpoint_model::provider::ProviderEvent;
-use killpoint_model::{Clock, History, Plan, Rule, Settings, SystemClock};
+use killpoint_model::{Clock, History, HitName, Plan, Rule, Settings, SystemClock};
 use tokio::sync::mpsc;
 
 use crate::boundaries::provider::Watch;
 use crate::boundaries::{HitCounter, Signal};
 use crate::error::TrialError;
 use crate::ledgers::LedgerReader;
+use crate::observe::secrets::Canaries;
 use crate::recorder::Recorder;
 use crate::state::Signature;
 use crate::template::Templates;
 use start_up::StartUp;
 use worker::Worker;
 
+pub use control::ActiveFault;
+pub(crate) use control::PRODUCER_MARK;
 pub use drive::Goal;
 
 /// What one trial is given.
@@ -134,6 +140,18 @@ pub struct Trial {
     start_up: StartUp,
     deadline: Instant,
     state_at_death: Option<Signature>,
+    /// What differs from the configuration at the next start of a worker.
+    next_life: control::NextLife,
+    /// Faults that last, such as a competing writer.
+    active: Vec<Box<dyn ActiveFault>>,
+    /// Workers that were asked to end and have not yet.
+    terminations: Vec<control::Termination>,
+    barrier: Option<barrier::Barrier>,
+    /// The hit at which a fault is being done.
+    at: Option<HitName>,
+    canaries: Canaries,
+    /// Places scanned so far, and what was found.
+    scanned: (u32, Vec<Leak>),
 }
 
 /// Runs one trial to its end and records everything on the way.
@@ -173,6 +191,8 @@ pub async fn run_trial(spec: TrialSpec) -> Result<TrialResult, TrialError> {
 impl Trial {
     async fn open(spec: &TrialSpec, recorder: &Arc<Recorder>) -> Result<Self, TrialError> {
         let io = |error: std::io::Error| TrialError::from_io("making the trial's folder", &error);
+        let canaries = Canaries::plant(&spec.settings.secrets)
+            .map_err(|error| TrialError::from_io("making canary credentials", &error))?;
         let (outbox, inbox) = mpsc::unbounded_channel();
         let tally = WireTally::default();
         let watch = Watch::new(Arc::clone(recorder), outbox.clone(), tally.clone());
@@ -180,6 +200,9 @@ impl Trial {
             provider: spec.settings.provider.clone(),
             rules: spec.plan.rules.clone(),
             snapshot: setup::provider_snapshot(&spec.settings)?,
+            inbound: spec.settings.inbound.clone(),
+            watch_for: canaries.pairs(),
+            ..ServerConfig::default()
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let server = Server::start(config, Arc::new(watch), clock).await.map_err(|error| {
@@ -219,6 +242,13 @@ impl Trial {
             start_up: StartUp::default(),
             deadline: now + Duration::from_millis(spec.settings.settle.deadline_ms),
             state_at_death: None,
+            next_life: control::NextLife::default(),
+            active: Vec::new(),
+            terminations: Vec::new(),
+            barrier: None,
+            at: None,
+            canaries,
+            scanned: (0, Vec::new()),
         };
         trial.fill_templates();
         Ok(trial)
@@ -227,7 +257,9 @@ impl Trial {
     fn fill_templates(&mut self) {
         self.templates.set("state", self.state.display().to_string());
         let address = format!("provider.{}", self.settings.provider.dialect);
-        self.templates.set(&address, self.server.base_url());
+        self.templates.set(&address, self.canaries.url(&self.server.base_url()));
+        let planted = self.canaries.env().map(|(name, value)| (name.clone(), value.clone()));
+        self.next_life.env.extend(planted);
         self.templates.set("actions", self.actions().len().to_string());
         self.templates.set("actions.file", self.folder.join("actions.jsonl").display().to_string());
         if let Some(settings) = &self.settings.ledger {
@@ -243,13 +275,17 @@ impl Trial {
 
     async fn run(&mut self) -> Result<(), TrialError> {
         self.set_up().await?;
-        self.start_worker(1).await?;
+        self.run_producer().await?;
+        for number in 1..=self.plan.workers.max(1) {
+            self.start_if_new(number).await?;
+        }
         self.drive(Goal::Settled).await?;
         self.last_look().await
     }
 
     /// Ends everything that may still be there, whatever happened before.
     async fn close(&mut self) {
+        self.end_active(true);
         for worker in self.workers.values_mut() {
             worker.stop(&self.recorder).await;
         }
@@ -257,6 +293,8 @@ impl Trial {
 
     /// The worker's own final state, read when it is dead.
     async fn last_look(&mut self) -> Result<(), TrialError> {
+        self.scan_children();
+        self.read_metrics().await?;
         for worker in self.workers.values_mut() {
             worker.stop(&self.recorder).await;
         }
@@ -270,6 +308,7 @@ impl Trial {
         }
         let state_changed =
             self.state_at_death.as_ref().is_some_and(|at_death| *at_death != Signature::of_tree(&self.state));
+        self.scan_secrets().await?;
         self.recorder.append(EventKind::Final { view, words, state_changed });
         Ok(())
     }
@@ -282,10 +321,6 @@ impl Trial {
                 .map_err(|error| TrialError::from_io("copying the state directory", &error))
         })
         .await
-    }
-
-    fn output_folder(&self) -> &Path {
-        &self.folder
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Trial, blocking};
 use crate::boundaries::Signal;
 use crate::capture::OnLine;
 use crate::error::TrialError;
+use crate::faults;
 
 /// The number of the slot in which commands of the configuration run.
 pub(super) const COMMANDS: u32 = 0;
@@ -33,7 +34,6 @@ pub(super) fn provider_snapshot(settings: &Settings) -> Result<Vec<ProviderEvent
 
 impl Trial {
     pub(super) async fn set_up(&mut self) -> Result<(), TrialError> {
-        self.make_state().await?;
         let commands = self.open_worker(COMMANDS).await?;
         self.recorder.append(EventKind::TrialStarted {
             plan: self.plan.clone(),
@@ -41,6 +41,7 @@ impl Trial {
             containment_reason: commands.slot().containment_reason().map(str::to_owned),
             process_limit: commands.slot().process_limit(),
         });
+        self.make_state().await?;
         let from =
             self.settings.state.from.as_ref().map_or("fresh".into(), |path| path.display().to_string());
         self.recorder.append(EventKind::StateReady { from });
@@ -59,6 +60,13 @@ impl Trial {
         let io = |error: std::io::Error| TrialError::from_io("making the state directory", &error);
         let lines: String = self.actions().iter().map(line_of).collect();
         fs::write(self.folder.join("actions.jsonl"), lines).map_err(io)?;
+        for due in self.plan.faults.clone() {
+            match faults::find(&due.fault.name).map(|fault| fault.prepare(&self.state)) {
+                Some(Ok(Some(active))) => self.keep_active(active),
+                Some(Err(why)) => drop(self.limitation(&due.fault.name, why)),
+                Some(Ok(None)) | None => {}
+            }
+        }
         let (from, state) = (self.settings.state.from.clone(), self.state.clone());
         blocking(move || match from {
             Some(from) => crate::state::copy_tree(&from, &state).map_err(|error| TrialError::Setup {
@@ -74,7 +82,7 @@ impl Trial {
         Worker::open(number, self.settings.worker.processes_max, self.sockets.path(), &self.outbox).await
     }
 
-    async fn run_command(
+    pub(super) async fn run_command(
         &mut self,
         role: CommandRole,
         command: &CommandSettings,
@@ -96,13 +104,14 @@ impl Trial {
             command,
             templates: &templates,
             folder: &self.folder.clone(),
+            env: std::collections::BTreeMap::new(),
             output_bytes_max: self.settings.worker.output_bytes_max,
             name: name.to_owned(),
-            on_line,
+            on_line: [on_line, None],
         };
         let Some(worker) = self.workers.get_mut(&COMMANDS) else { return Ok(()) };
         let (_, argv) = worker.start(start).await?;
-        self.drive(Goal::CommandEnded).await?;
+        self.drive(Goal::Ended(COMMANDS)).await?;
         let recorder = std::sync::Arc::clone(&self.recorder);
         let Some(worker) = self.workers.get_mut(&COMMANDS) else { return Ok(()) };
         let code = worker.last_code;
@@ -115,7 +124,7 @@ impl Trial {
         let how = code.map_or("it was ended by a signal".to_owned(), |code| format!("it exited with {code}"));
         Err(TrialError::Setup {
             what: format!("{role} command `{}`", argv.join(" ")),
-            why: format!("{how}: {}", tail(self.output_folder(), name)),
+            why: format!("{how}: {}", tail(self.folder(), name)),
         })
     }
 }

@@ -10,6 +10,8 @@ use killpoint_model::settings::CommandSettings;
 use tokio::sync::mpsc;
 
 use super::blocking;
+use super::control::PRODUCER;
+use super::setup::COMMANDS;
 use crate::boundaries::Signal;
 use crate::boundaries::mark::{MarkServer, SOCKET_VARIABLE};
 use crate::capture::{Capture, OnLine};
@@ -50,12 +52,19 @@ pub(super) struct Worker {
     pub(super) pid: u32,
     /// The exit code of the life that just ended by itself.
     pub(super) last_code: Option<i32>,
+    /// We hold its tree stopped by a fault; letting the others go on does not concern it.
+    pub(super) stopped: bool,
+    /// At its next start what is left of its tree stays alive: only a part was killed.
+    pub(super) keep_rest: bool,
     /// How many lives were started.
     pub(super) lives: u32,
     slot: Arc<Slot>,
     sockets: PathBuf,
     outbox: mpsc::UnboundedSender<Signal>,
-    marks: Option<MarkServer>,
+    /// Of the life that runs, and of earlier ones of which a part was left alive.
+    marks: Vec<MarkServer>,
+    /// The life of which only the first process was killed.
+    pub(super) orphaned_life: Option<u32>,
     /// Behind locks only because a worker is shared between awaits; nobody waits for them.
     captures: Vec<(String, Mutex<Capture>)>,
 }
@@ -65,11 +74,13 @@ pub(super) struct Start<'a> {
     pub(super) command: &'a CommandSettings,
     pub(super) templates: &'a Templates,
     pub(super) folder: &'a Path,
+    /// Variables that win over the command's own.
+    pub(super) env: BTreeMap<String, String>,
     pub(super) output_bytes_max: u64,
     /// Prefix of the output files, such as `worker1-generation2`.
     pub(super) name: String,
-    /// Called for each whole line of standard output.
-    pub(super) on_line: Option<OnLine>,
+    /// Called for each whole line of standard output and of standard error.
+    pub(super) on_line: [Option<OnLine>; 2],
 }
 
 impl Worker {
@@ -94,11 +105,14 @@ impl Worker {
             life: Life::New,
             pid: 0,
             last_code: None,
+            stopped: false,
+            keep_rest: false,
             lives: 0,
             slot: Arc::new(slot),
             sockets: sockets.to_owned(),
             outbox: outbox.clone(),
-            marks: None,
+            marks: Vec::new(),
+            orphaned_life: None,
             captures: Vec::new(),
         })
     }
@@ -115,6 +129,15 @@ impl Worker {
         self.life == Life::Running
     }
 
+    pub(super) fn is_done(&self) -> bool {
+        self.life == Life::Done
+    }
+
+    /// Whether it is a worker under test, and not a command of the configuration or the producer.
+    pub(super) fn is_worker(&self) -> bool {
+        self.number != COMMANDS && self.number != PRODUCER
+    }
+
     /// Starts one life. Returns the process id and the words that were run.
     pub(super) async fn start(&mut self, start: Start<'_>) -> Result<(u32, Vec<String>), TrialError> {
         let fill = |word: &String| start.templates.fill(word);
@@ -123,18 +146,22 @@ impl Worker {
             .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
             .collect();
         env.extend(start.command.env.iter().map(|(name, value)| (name.clone(), fill(value))));
+        env.extend(start.env);
         self.lives += 1;
         let socket = self.sockets.join(format!("{}-{}", self.number, self.lives));
         let marks = MarkServer::listen(&socket, (self.number, self.lives), self.outbox.clone())
             .map_err(|error| TrialError::from_io("opening the mark socket", &error))?;
         env.insert(SOCKET_VARIABLE.to_owned(), marks.path());
-        self.marks = Some(marks);
-        let mut on_line = start.on_line;
+        if self.orphaned_life.is_none() {
+            self.marks.clear();
+        }
+        self.marks.push(marks);
+        let mut on_line = start.on_line.into_iter();
         let mut pipes = Vec::new();
         for stream in ["stdout", "stderr"] {
             let output = format!("{}.{stream}", start.name);
             let (end, capture) =
-                Capture::start(start.folder, &output, start.output_bytes_max, on_line.take())
+                Capture::start(start.folder, &output, start.output_bytes_max, on_line.next().flatten())
                     .map_err(|error| TrialError::from_os("capturing the worker's output", &error))?;
             self.captures.push((stream.to_owned(), Mutex::new(capture)));
             pipes.push(end);
@@ -163,6 +190,8 @@ impl Worker {
         })
         .await?;
         self.life = Life::Killed;
+        self.stopped = false;
+        self.orphaned_life = None;
         self.close_output(recorder).await;
         Ok(proof)
     }

@@ -1,10 +1,12 @@
 """A small outbox in one file, for the engine's tests: python3 outbox.py MODE, with PROVIDER_URL and STATE_DIR.
 
-Modes: enqueue N | drain | forever | oneshot (one item per life, exit 75 while some are left) | daemon (drain,
+Modes: produce N (one transaction with the mark producer-open in it) | child (the work is done by a child
+process, and the parent waits) | polite (drain; on SIGTERM it ends after the item in flight) | enqueue N | drain | forever | oneshot (one item per life, exit 75 while some are left) | daemon (drain,
 double-forked) | crash (exit 3 at once) | leave-child (drain, but a child stays behind).
 """
 import json
 import os
+import signal
 import socket
 import sqlite3
 import sys
@@ -26,7 +28,8 @@ def mark(name):
 
 
 def post(item):
-    body = json.dumps({"to": f"user{item}@example.com", "body": f"hello {item}"}).encode()
+    to = os.environ.get("ROSTER", f"user{item}@example.com")
+    body = json.dumps({"to": to, "body": f"hello {item}"}).encode()
     headers = {"Content-Type": "application/json", "Idempotency-Key": f"item-{item}"}
     request = urllib.request.Request(os.environ["PROVIDER_URL"] + "/v1/messages", body, headers)
     with urllib.request.urlopen(request, timeout=20) as response:
@@ -66,8 +69,23 @@ def main():
     if mode == "leave-child" and os.fork() == 0:
         os.setsid()
         time.sleep(1000)
+    if mode == "child" and os.fork():
+        os.wait()
+        sys.exit(0)
+    stopping = []
+    if mode == "polite":
+        signal.signal(signal.SIGTERM, lambda *_: stopping.append(1))
     db = open_db()
-    if mode == "enqueue":
+    if mode == "produce":
+        db.execute("begin immediate")
+        for _ in range(int(sys.argv[2])):
+            db.execute("insert into items (state) values ('new')")
+        mark("producer-open")
+        db.execute("commit")
+    elif mode == "polite":
+        while not stopping and step(db):
+            pass
+    elif mode == "enqueue":
         for _ in range(int(sys.argv[2])):
             db.execute("insert into items (state) values ('new')")
         print("ENQUEUED", flush=True)
