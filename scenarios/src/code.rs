@@ -61,6 +61,8 @@ codes! {
     LedgerOutsideState = "ledger-outside-state",
     /// Actions are handed over, and there are none (warning).
     NoActions = "no-actions",
+    /// A scenario needs what is not configured (warning).
+    NotConfigured = "not-configured",
     /// A boundary that was asked for and that the baseline did not reach (warning).
     BoundaryNotReached = "boundary-not-reached",
     /// A boundary that came only when no worker was alive (warning).

@@ -128,6 +128,22 @@ impl<'d> Item<'d> {
         value
     }
 
+    /// A list of small whole numbers within limits: `what` they are, and an `example` of one.
+    pub(crate) fn numbers<T: TryFrom<i64>>(
+        &self,
+        what: &str,
+        example: &str,
+        limits: RangeInclusive<i64>,
+        log: &mut Log,
+    ) -> Option<Vec<T>> {
+        let Some(elements) = self.elements() else {
+            self.wrong_type(&format!("a list of {what}"), &format!("write a list: `[{example}]`"), log);
+            return None;
+        };
+        let numbers = elements.iter().filter_map(|element| element.number(limits.clone(), log));
+        Some(numbers.filter_map(|number| T::try_from(number).ok()).collect())
+    }
+
     /// A duration in milliseconds, within limits.
     pub(crate) fn duration(&self, limits_ms: RangeInclusive<u64>, log: &mut Log) -> Option<u64> {
         if let DeValue::Integer(number) = self.value {

@@ -6,7 +6,7 @@
 //! problems, not only the first. Nothing goes through derived deserialisers: these stop at the first
 //! problem and put Rust types into their messages.
 //!
-//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`sweep()`], [`bind()`]. The formats are
+//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`KINDS`], [`missing_needs`], [`sweep()`], [`bind()`]. The formats are
 //! described in this folder's `README.md`.
 
 mod actions;
@@ -17,8 +17,10 @@ mod code;
 mod config;
 mod duration;
 mod item;
+mod kinds;
 mod library;
 mod log;
+mod needs;
 mod presets;
 mod rule;
 mod scenario;
@@ -31,8 +33,10 @@ pub use bare::bare_settings;
 pub use bind::bind;
 pub use code::Code;
 pub use config::load_config;
+pub use kinds::{KINDS, Kind};
 pub use library::{LIBRARY, LibraryScenario};
 pub use log::Loaded;
+pub use needs::{NEEDS, Need, missing_needs};
 pub use presets::{PRESETS, Preset};
 pub use scenario::{Scenario, load_scenario};
 pub use sweep::{SweepPlan, kill_plan, sweep};

@@ -7,9 +7,15 @@ use killpoint_model::{Catalog, Fault, FaultAt, Plan};
 use crate::actions;
 use crate::boundary;
 use crate::code::Code;
+use crate::item::Item;
+use crate::kinds::KINDS;
 use crate::log::{Loaded, Log};
+use crate::needs::NEEDS;
 use crate::rule;
 use crate::table::Table;
+
+/// Workers that a scenario may start at once.
+const WORKERS_MAX: i64 = 16;
 
 /// A scenario.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +28,10 @@ pub struct Scenario {
     pub explanation: String,
     /// Where it comes from: an article's list, a kind of fault, a counterexample's run.
     pub source: String,
+    /// The kind of fault that it stages, by its id in [`KINDS`], such as `K07`.
+    pub kind: Option<String>,
+    /// What it needs of the configuration beside a worker: names of [`NEEDS`].
+    pub needs: Vec<String>,
     /// What is done in its one trial; canonical names are not bound yet.
     pub plan: Plan,
 }
@@ -48,6 +58,13 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
     };
     let explanation = optional("explanation", log);
     let source = optional("source", log);
+    let kinds: Vec<&str> = KINDS.iter().map(|kind| kind.id).collect();
+    let kind = root.item("kind").and_then(|item| item.name("kind of fault", &kinds, log));
+    let needs = root.item("needs").map(|item| read_needs(&item, log)).unwrap_or_default();
+    let workers = root.item("workers");
+    let one_worker = workers.is_none();
+    let workers = workers.and_then(|item| item.number(1..=WORKERS_MAX, log));
+    let workers = workers.and_then(|workers| u32::try_from(workers).ok()).unwrap_or_default();
     let actions = actions::read(&mut root, log);
     let dialects: Vec<&str> = catalog.dialects.iter().map(|entry| entry.name).collect();
     let provider = root.table("provider", log);
@@ -57,8 +74,9 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
         rules
     });
     let faults = root.tables("fault", log);
-    if rules.is_empty() && faults.is_empty() {
-        let help = "add a `[[fault]]` or a `[[provider.rule]]`: without one it is the fault-free trial";
+    if rules.is_empty() && faults.is_empty() && (one_worker || workers == 1) {
+        let help =
+            "add a `[[fault]]`, a `[[provider.rule]]` or `workers = 2`: else it is the fault-free trial";
         log.error(Code::NothingInjected, root.span, "the scenario injects nothing", help);
     }
     let rules = rule::read_all(rules, "rule", &dialects, log);
@@ -72,9 +90,18 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
         rules,
         faults,
         actions,
-        workers: 0,
+        workers,
     };
-    Some(Scenario { name, summary: summary?, explanation, source, plan })
+    Some(Scenario { name, summary: summary?, explanation, source, kind, needs, plan })
+}
+
+fn read_needs(item: &Item, log: &mut Log) -> Vec<String> {
+    let known: Vec<&str> = NEEDS.iter().map(|need| need.name).collect();
+    let Some(elements) = item.elements() else {
+        item.wrong_type("a list of needs", "write a list: `[\"ledger\"]`", log);
+        return Vec::new();
+    };
+    elements.iter().filter_map(|element| element.name("need of a scenario", &known, log)).collect()
 }
 
 fn read_name(root: &mut Table, log: &mut Log) -> Option<String> {

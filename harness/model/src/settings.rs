@@ -299,7 +299,8 @@ impl Settings {
     pub fn masked(mut self) -> Self {
         let ledger = self.ledger.as_mut().and_then(|ledger| ledger.command.as_mut());
         let state = self.state.prepare.iter_mut().chain(self.state.enqueue.as_mut());
-        for command in [&mut self.worker.command].into_iter().chain(ledger).chain(state) {
+        let others = self.cleanup.as_mut().into_iter().chain(self.producer.as_mut());
+        for command in [&mut self.worker.command].into_iter().chain(ledger).chain(state).chain(others) {
             for (name, value) in &mut command.env {
                 let name = name.to_ascii_uppercase();
                 if SECRET_WORDS.iter().any(|word| name.contains(word)) {
@@ -382,7 +383,9 @@ mod tests {
         let env = &mut settings.worker.command.env;
         env.insert("PROVIDER_URL".into(), "{provider.rest}".into());
         env.insert("Stripe_Api_Key".into(), "sk_live_1".into());
+        settings.producer = Some(settings.worker.command.clone());
         let masked = settings.clone().masked();
+        assert_eq!(masked.producer.as_ref().map(|command| command.env["Stripe_Api_Key"].as_str()), Some("***"));
         assert_eq!(masked.worker.command.env["Stripe_Api_Key"], "***");
         assert_eq!(masked.worker.command.env["PROVIDER_URL"], "{provider.rest}");
         assert_eq!(settings.worker.command.env["Stripe_Api_Key"], "sk_live_1");

@@ -7,7 +7,8 @@ use killpoint_model::settings::CommandSettings;
 use super::Context;
 use crate::code::Code;
 use crate::item::Item;
-use crate::log::Log;
+use crate::log::{Log, Placed};
+use crate::table::Table;
 use crate::template::{self, Place};
 
 /// Reads the words of a command. `base` gives the variables and the working directory.
@@ -33,24 +34,43 @@ pub(super) fn read(
     Some(CommandSettings { argv: words.iter().map(|word| word.value.to_owned()).collect(), ..base.clone() })
 }
 
+/// Reads a section that holds one command and nothing else.
+pub(super) fn read_section(
+    mut table: Table,
+    example: &str,
+    base: &CommandSettings,
+    context: Context,
+    log: &mut Log,
+) -> Option<CommandSettings> {
+    let words = table.required("command", &format!("write the command: `command = {example}`"), log);
+    table.close(log);
+    words.and_then(|item| read(&item, base, Place::Command, context, log))
+}
+
 /// Reads variables.
 pub(super) fn read_env(item: &Item, context: Context, log: &mut Log) -> BTreeMap<String, String> {
     let Some(table) = item.table(log) else { return BTreeMap::new() };
     let mut env = BTreeMap::new();
     for (name, span, item) in table.entries() {
-        if !is_variable(name) {
-            let help = "write letters, digits and `_`, and no digit first";
-            log.error(Code::BadEnvironment, span, format!("`{name}` is no name of a variable"), help);
-        } else if name.starts_with("KILLPOINT_") {
-            let message = format!("`{name}` is set by the harness");
-            log.error(Code::BadEnvironment, span, message, "leave it out, or choose another name");
-        }
+        check_variable(&Placed { value: name, span }, log);
         if let Some(text) = item.any_text(log) {
             template::check(text.value, text.span, Place::Command, context.dialect, log);
             env.insert(name.to_owned(), text.value.to_owned());
         }
     }
     env
+}
+
+/// Notes a name of a variable that can't be set.
+pub(super) fn check_variable(name: &Placed<&str>, log: &mut Log) {
+    let Placed { value, span } = *name;
+    if !is_variable(value) {
+        let help = "write letters, digits and `_`, and no digit first";
+        log.error(Code::BadEnvironment, span, format!("`{value}` is no name of a variable"), help);
+    } else if value.starts_with("KILLPOINT_") {
+        let message = format!("`{value}` is set by the harness");
+        log.error(Code::BadEnvironment, span, message, "leave it out, or choose another name");
+    }
 }
 
 fn is_variable(name: &str) -> bool {

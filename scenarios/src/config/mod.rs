@@ -1,9 +1,13 @@
 //! `killpoint.toml` to [`Settings`].
 
+mod alarm;
 mod checks;
 mod command;
+mod inbound;
 mod ledger;
+mod metrics;
 mod provider;
+mod secrets;
 mod settle;
 mod state;
 mod sweep;
@@ -76,6 +80,32 @@ fn resolve(mut root: Table, folder: &Path, catalog: &Catalog, log: &mut Log) -> 
     if let Some(table) = root.table("checks", log) {
         checks::read(table, &mut settings.checks, log);
     }
+    read_extras(&mut root, &mut settings, context, log);
     root.close(log);
     settings
+}
+
+/// The sections that only some schedules need.
+fn read_extras(root: &mut Table, settings: &mut Settings, context: Context, log: &mut Log) {
+    let worker = settings.worker.command.clone();
+    if let Some(table) = root.table("cleanup", log) {
+        let example = "[\"python3\", \"worker.py\", \"cleanup\"]";
+        settings.cleanup = command::read_section(table, example, &worker, context, log);
+    }
+    if let Some(table) = root.table("producer", log) {
+        let example = "[\"python3\", \"producer.py\"]";
+        settings.producer = command::read_section(table, example, &worker, context, log);
+    }
+    if let Some(table) = root.table("metrics", log) {
+        settings.metrics = Some(metrics::read(table, settings, context, log));
+    }
+    if let Some(table) = root.table("alarm", log) {
+        settings.alarm = alarm::read(table, settings.metrics.is_some(), log);
+    }
+    if let Some(table) = root.table("secrets", log) {
+        settings.secrets = secrets::read(table, log);
+    }
+    if let Some(table) = root.table("inbound", log) {
+        settings.inbound = Some(inbound::read(table, log));
+    }
 }

@@ -55,10 +55,5 @@ fn read_again_codes(table: &mut Table, worker: &mut WorkerSettings, log: &mut Lo
         let message = "`worker.again-codes` has no meaning for this lifecycle";
         log.warning(Code::UnusedKey, item.span, message, "write `lifecycle = \"one-shot\"`, or leave it out");
     }
-    let Some(elements) = item.elements() else {
-        item.wrong_type("a list of exit codes", "write a list: `[75]`", log);
-        return;
-    };
-    let codes = elements.iter().filter_map(|element| element.number(0..=255, log));
-    worker.again_codes = codes.filter_map(|code| i32::try_from(code).ok()).collect();
+    set(&mut worker.again_codes, item.numbers("exit codes", "75", 0..=255, log));
 }

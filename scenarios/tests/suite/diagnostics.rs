@@ -97,6 +97,20 @@ const CONFIGS: &[(&str, &str)] = &[
         "[sweep]\nboundaries = \"provider:committed#1\"\nplans = [\"ok\", \"drop-after-acept\"]\nhits-per-series = 0\n",
     ),
     ("sweep 2", "[sweep]\nplans = \"rejected\"\n[checks]\nattempts-max = \"10\"\n"),
+    ("checks", "[checks]\noverdue = 5\ndecided-within = \"30\"\nattempts-mx = 3\n"),
+    ("cleanup and producer", "[cleanup]\ncommand = \"clean up\"\n[producer]\ncomand = [\"p\", \"{copy}\"]\n"),
+    ("metrics from nowhere", "[metrics]\nnames = { tries = \"attempt\", sent = 1 }\n"),
+    (
+        "metrics from everywhere",
+        "[metrics]\nurl = \"https://metrics.example.com\"\nfile = \"/tmp/{worker}.prom\"\nquery = \"select 1\"\n",
+    ),
+    ("alarm", "[alarm]\noutput = \"\"\nexit-codes = [0, 74]\nmetric = \"awaiting-reviews\"\nlog = \"x\"\n"),
+    (
+        "secrets",
+        "[secrets]\nenv = [\"API TOKEN\", \"KILLPOINT_X\", \"A\", \"A\"]\nurl = \"no\"\ndeclared = [\"\"]\n",
+    ),
+    ("secrets that are not planted", "[secrets]\ndeclared = [\"requests:*\"]\n"),
+    ("inbound", "[inbound]\npage = 0\nredeliver = 2\nlose-answer = [0, \"1\"]\n"),
 ];
 
 /// Whole files, for what is wrong with `[worker]` itself.
@@ -126,6 +140,11 @@ const SCENARIOS: &[(&str, &str)] = &[
         "faults",
         "name = \"a\"\nsummary = \"s\"\n[[fault]]\nat = \"item-claimd\"\ndo = \"kil\"\n[[fault]]\ndo = \"kill\"\nwhen = 1\n[[fault]]\nat = \"provider:committed\"\ndo = \"kill\"\nwith = { at = 1979-05-27 }\n[[fault]]\nat = \"provider:committed#1\"\ndo = \"kill\"\n",
     ),
+    (
+        "kind, needs and workers",
+        "name = \"a\"\nsummary = \"s\"\nkind = \"K37\"\nneeds = [\"secnd-worker\", 1]\nworkers = 17\n",
+    ),
+    ("needs is a text", "name = \"a\"\nsummary = \"s\"\nkind = 7\nneeds = \"ledger\"\nworkers = 2\n"),
     (
         "provider",
         "name = \"a\"\nsummary = \"s\"\n[provider]\ndialect = \"rest\"\n[[provider.rule]]\nplan = \"late-acept\"\n",
@@ -201,8 +220,9 @@ fn no_message_shows_a_rust_type() {
 #[test]
 fn every_code_of_a_file_is_met_by_a_case() {
     let met: BTreeSet<String> = all().into_iter().flat_map(|(_, _, list)| list).map(|d| d.code).collect();
-    // These are about a baseline, and have tests next to the sweep and to the binding.
-    let of_baselines = [Code::BoundaryNotReached, Code::BoundaryAfterExit, Code::HitsLeftOut];
+    // These are about a baseline or a configuration, and have tests next to what says them.
+    let of_baselines =
+        [Code::BoundaryNotReached, Code::BoundaryAfterExit, Code::HitsLeftOut, Code::NotConfigured];
     let of_files = Code::ALL.iter().filter(|code| !of_baselines.contains(code));
     let expected: BTreeSet<String> = of_files.map(|code| code.as_str().to_owned()).collect();
     assert_eq!(met, expected);
