@@ -87,7 +87,12 @@ impl Over {
             EventKind::Limitation { what, why } => Some(format!("{what}: {why}")),
             _ => None,
         });
-        assert_eq!(what.is_some(), !self.landings().iter().all(|(landed, _)| *landed), "{}", self.history.to_text());
+        assert_eq!(
+            what.is_some(),
+            !self.landings().iter().all(|(landed, _)| *landed),
+            "{}",
+            self.history.to_text()
+        );
         what.is_some()
     }
 
@@ -126,9 +131,9 @@ fn nothing_is_left(folder: &Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_competing_writer_makes_the_store_busy_for_a_time() {
-    let plan = plan(&[("mark:before#1", "store-busy", &[("for", json!("300ms"))])]);
+    let plan = plan(&[("mark:before#1", "store-busy", &[("for", json!("1s"))])]);
     let over = Over::of(settings("insist", "full"), plan).await;
-    assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY\ndone\n");
+    assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY\ndone\n", "{}", over.history.to_text());
     over.lasted("store-busy");
     assert_eq!(over.history.generations(), 1);
 }
@@ -138,15 +143,35 @@ async fn an_overtaken_snapshot_fails_its_write() {
     let once = plan(&[("mark:read#1", "store-busy-snapshot", &[])]);
     let over = Over::of(settings("upgrade", "full"), once).await;
     assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY_SNAPSHOT\ndone\n", "{:?}", over.landings());
+    let again = plan(&[("mark:before#1", "store-busy-snapshot", &[("for", json!("1s"))])]);
+    let over = Over::of(settings("upgrade", "full"), again).await;
+    assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY_SNAPSHOT\ndone\n", "{:?}", over.landings());
+    over.lasted("store-busy-snapshot");
     let outside = plan(&[("mark:before#1", "store-busy-snapshot", &[])]);
     let over = Over::of(settings("insist", "full"), outside).await;
-    assert!(matches!(&over.landings()[..], [(false, why)] if why.contains("snapshot")), "{:?}", over.landings());
+    assert!(
+        matches!(&over.landings()[..], [(false, why)] if why.contains("snapshot")),
+        "{:?}",
+        over.landings()
+    );
+    assert_eq!(over.words(1, 1), "rows [] lock None\ndone\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_in_its_own_write_transaction_is_left_alone() {
+    let plan = plan(&[("mark:inside#1", "store-busy", &[])]);
+    let over = Over::of(settings("hold", "full"), plan).await;
+    assert!(
+        matches!(&over.landings()[..], [(false, why)] if why.contains("write lock")),
+        "{:?}",
+        over.landings()
+    );
     assert_eq!(over.words(1, 1), "rows [] lock None\ndone\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_store_refuses_the_next_life_and_is_writable_again() {
-    let plan = plan(&[("mark:before#1", "store-read-only", &[("for", json!("700ms"))])]);
+    let plan = plan(&[("mark:before#1", "store-read-only", &[("for", json!("1500ms"))])]);
     let over = Over::of(settings("insist", "full"), plan).await;
     if over.is_limited() {
         return;
@@ -164,7 +189,11 @@ async fn a_full_file_system_refuses_and_has_space_again() {
     }
     assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_FULL\ndone\n");
     over.lasted("store-no-space");
-    assert_eq!(over.history.final_rows().map(|(_, rows)| rows.len()), Some(1), "the last look sees the state");
+    assert_eq!(
+        over.history.final_rows().map(|(_, rows)| rows.len()),
+        Some(1),
+        "the last look sees the state"
+    );
     assert!(over.folder.path().join("trial/state/ledger.db").is_file(), "and so does whoever looks later");
 }
 
@@ -176,7 +205,11 @@ async fn rolled_back_commits_are_gone_exactly() {
     assert!(over.is_sound());
     let far = self::plan(&[("mark:row#2", "store-rollback", &[("commits", json!(9))])]);
     let over = Over::of(settings("rows", "full"), far).await;
-    assert!(matches!(&over.landings()[..], [(false, why)] if why.contains("holds 2 commits")), "{:?}", over.landings());
+    assert!(
+        matches!(&over.landings()[..], [(false, why)] if why.contains("holds 2 commits")),
+        "{:?}",
+        over.landings()
+    );
     assert_eq!(over.words(1, 2), "rows [1, 2] lock None\ndone\n");
 }
 
@@ -188,7 +221,12 @@ async fn a_power_cut_takes_what_was_not_synced_and_nothing_else() {
         if over.is_limited() {
             return;
         }
-        assert_eq!(over.words(1, 2), format!("rows {left} lock None\ndone\n"), "{sync}: {:?}", over.landings());
+        assert_eq!(
+            over.words(1, 2),
+            format!("rows {left} lock None\ndone\n"),
+            "{sync}: {:?}",
+            over.landings()
+        );
         assert!(over.is_sound(), "{sync}");
     }
 }
@@ -198,13 +236,20 @@ async fn a_remembered_state_is_restored_and_a_second_instance_runs_on_it() {
     let restore = plan(&[("mark:row#2", "store-copy", &[]), ("mark:row#4", "store-restore", &[])]);
     let over = Over::of(settings("rows", "full"), restore).await;
     assert_eq!(over.words(1, 2), "rows [1, 2] lock None\ndone\n", "{:?}", over.landings());
-    let second = plan(&[("mark:row#2", "store-copy", &[]), ("mark:row#4", "store-second", &[("quiet", json!("300ms"))])]);
+    let second = plan(&[
+        ("mark:row#2", "store-copy", &[]),
+        ("mark:row#4", "store-second", &[("quiet", json!("300ms"))]),
+    ]);
     let over = Over::of(settings("rows", "full"), second).await;
     assert_eq!(over.words(2, 2), "rows [1, 2] lock None\ndone\n", "{:?}", over.landings());
     assert_eq!(over.words(1, 1), "rows [] lock None\ndone\n", "the first goes on undisturbed");
     let nothing = plan(&[("mark:row#1", "store-restore", &[])]);
     let over = Over::of(settings("rows", "full"), nothing).await;
-    assert!(matches!(&over.landings()[..], [(false, why)] if why.contains("store-copy")), "{:?}", over.landings());
+    assert!(
+        matches!(&over.landings()[..], [(false, why)] if why.contains("store-copy")),
+        "{:?}",
+        over.landings()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

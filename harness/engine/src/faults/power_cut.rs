@@ -3,7 +3,7 @@
 use killpoint_model::Entry;
 
 use super::parameters::known_only;
-use super::store_target::{NOBODY_LEFT, begins, database, landed, limitation, missed, record_integrity, refusal};
+use super::store_target::{NOBODY_LEFT, begins, database, landed, limitation, missed, refusal};
 use super::{Applying, Fault, Parameters};
 use crate::store::{on_files, synced};
 use crate::trial::Trial;
@@ -52,10 +52,12 @@ impl Fault for PowerCut {
                 Ok(cut) => {
                     let note = match cut.lost {
                         0 => "every commit was on the disk, and none is lost".to_owned(),
-                        lost => format!("{lost} commits were never synced and are lost, {} are left in the log", cut.kept),
+                        lost => format!(
+                            "{lost} commits were never synced and are lost, {} are left in the log",
+                            cut.kept
+                        ),
                     };
                     begins(trial, ENTRY.name, &target.wal(), &note);
-                    record_integrity(trial, &target).await?;
                     Ok(landed(format!("killed; {note}")))
                 }
                 Err(error) => refusal(error),

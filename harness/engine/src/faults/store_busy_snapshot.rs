@@ -55,7 +55,12 @@ impl Fault for StoreBusySnapshot {
             }
             match on_files(move || overtake(&target)).await {
                 Ok(()) => {
-                    begins(trial, ENTRY.name, &path, "another connection committed under the worker's snapshot");
+                    begins(
+                        trial,
+                        ENTRY.name,
+                        &path,
+                        "another connection committed under the worker's snapshot",
+                    );
                     Ok(landed("another connection committed under the worker's snapshot"))
                 }
                 Err(error) => refusal(error),

@@ -3,7 +3,7 @@
 use killpoint_model::Entry;
 
 use super::parameters::{known_only, number};
-use super::store_target::{NOBODY_LEFT, begins, database, landed, missed, record_integrity, refusal};
+use super::store_target::{NOBODY_LEFT, begins, database, landed, missed, refusal};
 use super::{Applying, Fault, Parameters};
 use crate::store::{on_files, wal};
 use crate::trial::Trial;
@@ -49,9 +49,9 @@ impl Fault for StoreRollback {
             let log = target.clone();
             match on_files(move || wal::roll_back(&log, commits)).await {
                 Ok(cut) => {
-                    let note = format!("{} commits were taken away, {} are left in the log", cut.lost, cut.kept);
+                    let note =
+                        format!("{} commits were taken away, {} are left in the log", cut.lost, cut.kept);
                     begins(trial, ENTRY.name, &target.wal(), &note);
-                    record_integrity(trial, &target).await?;
                     Ok(landed(format!("killed; {note}")))
                 }
                 Err(error) => refusal(error),

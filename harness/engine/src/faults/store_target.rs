@@ -8,7 +8,7 @@ use killpoint_model::event::EventKind;
 use super::Landing;
 use super::parameters::{Parameters, duration};
 use crate::error::TrialError;
-use crate::store::{Database, StoreError, check_integrity, on_files};
+use crate::store::{Database, StoreError};
 use crate::trial::Trial;
 
 /// How long a store fault lasts unless told otherwise.
@@ -20,7 +20,8 @@ pub(super) const NOBODY_LEFT: &str = "no live worker was left to kill: the fault
 /// The worker's database; without one, what to configure.
 pub(super) fn database(trial: &mut Trial, fault: &str) -> Result<Database, Landing> {
     trial.ledger_path().map(Database::new).ok_or_else(|| {
-        let why = "it needs the worker's SQLite database: configure `[ledger] kind = \"sqlite\"` and its `path`";
+        let why =
+            "it needs the worker's SQLite database: configure `[ledger] kind = \"sqlite\"` and its `path`";
         trial.limitation(fault, why.into())
     })
 }
@@ -58,20 +59,4 @@ pub(super) fn refusal(error: StoreError) -> Result<Landing, TrialError> {
 /// The same where the machine lacks what the fault needs: that is shown as a limitation.
 pub(super) fn limitation(trial: &mut Trial, fault: &str, error: StoreError) -> Result<Landing, TrialError> {
     error.into_refusal().map(|why| trial.limitation(fault, why))
-}
-
-/// Checks the integrity of a dead database on a copy, and puts the answer on record.
-pub(super) async fn record_integrity(trial: &Trial, database: &Database) -> Result<(), TrialError> {
-    let (database, scratch) = (database.clone(), trial.folder().join("integrity-copy"));
-    let checked = on_files(move || {
-        check_integrity(&database, &scratch)
-            .map_err(|error| StoreError::Io { doing: "copying the ledger for its integrity check".into(), error })
-    });
-    match checked.await {
-        Ok(event) => {
-            trial.record(event);
-            Ok(())
-        }
-        Err(error) => error.into_refusal().map(drop),
-    }
 }

@@ -49,10 +49,10 @@ pub(crate) fn set_immutable(file: &File, immutable: bool) -> Result<bool, Errno>
 pub(crate) fn dirty_pages(file: &File, start: u64, length: u64) -> Result<u64, Errno> {
     let range = CacheRange { start, length };
     // SAFETY: an all-zero answer is a valid one.
-    let mut stat: CacheStat = unsafe { zeroed() };
+    let mut answer: CacheStat = unsafe { zeroed() };
     // SAFETY: both structures are laid out as the kernel's and live for the call; the last word is no flags.
-    let answer =
-        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut stat, 0_u32) };
-    Errno::result(answer)?;
-    Ok(stat.dirty)
+    let outcome =
+        unsafe { libc::syscall(SYS_CACHESTAT, file.as_raw_fd(), &raw const range, &raw mut answer, 0_u32) };
+    Errno::result(outcome)?;
+    Ok(answer.dirty)
 }

@@ -80,7 +80,7 @@ mod tests {
         remember(&state, trial.path()).unwrap();
         fs::write(state.join("deep/a"), "new").unwrap();
         fs::write(state.join("later"), "x").unwrap();
-        assert_eq!(second_instance(&state, trial.path()).unwrap().1, true);
+        assert!(second_instance(&state, trial.path()).unwrap().1);
         restore(&state, trial.path()).unwrap();
         assert_eq!(fs::read_to_string(state.join("deep/a")).unwrap(), "old");
         assert!(!state.join("later").exists());

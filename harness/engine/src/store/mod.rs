@@ -29,7 +29,7 @@ pub(crate) mod wal;
 use std::io;
 
 pub(crate) use database::Database;
-pub(crate) use integrity::{check_integrity, integrity};
+pub(crate) use integrity::integrity;
 
 use crate::error::TrialError;
 

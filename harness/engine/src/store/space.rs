@@ -71,6 +71,10 @@ impl ActiveFault for Mount {
         false
     }
 
+    fn is_set_up(&self) -> bool {
+        true
+    }
+
     fn end(&mut self) -> String {
         if !std::mem::take(&mut self.mounted) {
             return "the file system with a size is gone".into();
@@ -93,7 +97,7 @@ impl Drop for Mount {
 pub(crate) struct Full {
     path: PathBuf,
     until: Instant,
-    full: bool,
+    begun: bool,
 }
 
 fn resize(path: &Path, bytes: u64) -> Result<(), Errno> {
@@ -127,7 +131,7 @@ impl Full {
         }
         resize(path, used)
             .map_err(|errno| StoreError::io(format!("filling {}", path.display()))(errno.into()))?;
-        Ok(Self { path: path.to_owned(), until, full: true })
+        Ok(Self { path: path.to_owned(), until, begun: true })
     }
 }
 
@@ -145,7 +149,7 @@ impl ActiveFault for Full {
     }
 
     fn end(&mut self) -> String {
-        if !std::mem::take(&mut self.full) {
+        if !std::mem::take(&mut self.begun) {
             return "there is space again".into();
         }
         match resize(&self.path, SIZE_MAX_BYTES) {

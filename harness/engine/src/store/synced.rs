@@ -135,7 +135,8 @@ mod tests {
         db.pragma_update(None, "journal_mode", "wal").unwrap();
         db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).unwrap();
         db.pragma_update(None, "synchronous", "full").unwrap();
-        db.execute_batch("create table t (x integer primary key, y); insert into t values (1, null)").unwrap();
+        db.execute_batch("create table t (x integer primary key, y); insert into t values (1, null)")
+            .unwrap();
         db.pragma_update(None, "synchronous", synchronous).unwrap();
         for row in 2..=rows {
             db.execute("insert into t values (?1, randomblob(3000))", [row]).unwrap();

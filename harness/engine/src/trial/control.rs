@@ -36,6 +36,11 @@ pub trait ActiveFault: Send + Sync + Debug {
     fn is_over(&self, now: Instant) -> bool;
     /// Undoes it, in a few words for the record. May be called again.
     fn end(&mut self) -> String;
+    /// Whether it is only what a fault needs to be there: nothing waits for its end, and it ends with the
+    /// trial, when it is dropped.
+    fn is_set_up(&self) -> bool {
+        false
+    }
 }
 
 /// What differs from the configuration at the next start of a worker.
@@ -99,7 +104,8 @@ impl Trial {
     /// Ends faults whose time is over, or all of them.
     pub(super) fn end_active(&mut self, all: bool) {
         let now = Instant::now();
-        let (over, going_on) = self.active.drain(..).partition(|active| all || active.is_over(now));
+        let (over, going_on) =
+            self.active.drain(..).partition(|active| !active.is_set_up() && (all || active.is_over(now)));
         self.active = going_on;
         let over: Vec<Box<dyn ActiveFault>> = over;
         for mut active in over {
@@ -112,7 +118,7 @@ impl Trial {
 
     /// Whether nothing that a fault began is still going on.
     pub(super) fn nothing_lasts(&self) -> bool {
-        self.active.is_empty() && self.terminations.is_empty()
+        self.active.iter().all(|active| active.is_set_up()) && self.terminations.is_empty()
     }
 
     /// Stops one worker's whole tree; the others go on.

@@ -1,9 +1,10 @@
 """A worker that tells what its store does to it, for the engine's tests: python3 store.py MODE, with STATE_DIR.
 
 Modes: rows (writes rows 1 to 5, with a mark after each) | insist (writes one row, again and again until it
-works) | upgrade (reads and then writes in one transaction, until that works). Each life first prints what it
-finds. SYNC is the synchronous level.
+works) | upgrade (reads and then writes in one transaction, until that works) | hold (makes a mark inside of a
+write transaction). Each life first prints what it finds. SYNC is the synchronous level.
 """
+import contextlib
 import os
 import socket
 import sqlite3
@@ -38,6 +39,7 @@ def upgrade(db):
         db.execute("begin")
         count = db.execute("select count(*) from t").fetchone()[0]
         mark("read")
+        time.sleep(0.05)
         db.execute("insert into t values (?, '')", (count + 1,))
         db.execute("commit")
     except sqlite3.Error:
@@ -45,12 +47,24 @@ def upgrade(db):
         raise
 
 
+def insist(row):
+    # A connection that was opened on a read-only file stays read-only, and so does every one beside it.
+    with contextlib.closing(connect()) as db:
+        db.execute("insert into t values (?, zeroblob(200000))", (row,))
+
+
+def connect():
+    return sqlite3.connect(os.path.join(STATE, "ledger.db"), isolation_level=None, timeout=0)
+
+
 def main():
-    db = sqlite3.connect(os.path.join(STATE, "ledger.db"), isolation_level=None, timeout=0)
+    db = connect()
     if not db.execute("select count(*) from sqlite_master").fetchone()[0]:
         db.execute("pragma journal_mode=wal")
         db.execute("create table t (x integer primary key, y)")
-        db.execute("pragma wal_checkpoint(truncate)")
+        # The last one that closes it puts everything into the database file.
+        db.close()
+        db = connect()
     db.execute(f"pragma synchronous={os.environ.get('SYNC', 'full')}")
     rows = [row[0] for row in db.execute("select x from t order by x")]
     lock = os.path.join(STATE, "locks/owner")
@@ -61,8 +75,14 @@ def main():
             mark("row")
     elif sys.argv[1] == "insist":
         mark("before")
-        until_it_works(lambda: db.execute("insert into t values (?, zeroblob(200000))", (len(rows) + 1,)))
+        db.close()
+        until_it_works(lambda: insist(len(rows) + 1))
+    elif sys.argv[1] == "hold":
+        db.execute("begin immediate")
+        mark("inside")
+        db.execute("commit")
     else:
+        mark("before")
         until_it_works(lambda: upgrade(db))
     print("done", flush=True)
 
