@@ -2,8 +2,8 @@
 
 use killpoint_mark::mark;
 
-use crate::bugs::Policy;
 use crate::error::WorkerError;
+use crate::policy::Policy;
 use crate::store::Store;
 
 pub(crate) fn clean_up(store: &mut Store, policy: Policy) -> Result<(), WorkerError> {

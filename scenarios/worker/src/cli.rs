@@ -5,30 +5,41 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser};
 
-use crate::bugs::{BUGS, Bug, Policy, bug_named};
+use crate::alarm;
+use crate::bugs::{BUGS, Bug, bug_named};
 use crate::cleanup::clean_up;
-use crate::enqueue::enqueue;
+use crate::enqueue::{enqueue, produce};
 use crate::error::WorkerError;
+use crate::patience::patiently;
+use crate::policy::Policy;
 use crate::provider::Provider;
-use crate::status::print_status;
-use crate::store::{HORIZON_MS, Store};
+use crate::schedule::{Registration, register};
+use crate::status::{print_metrics, print_status};
+use crate::stop::Stop;
+use crate::store::{Durability, HORIZON_MS, Store};
 use crate::worker::{Settings, Worker};
 
 /// The command failed; stderr says why, the ledger is intact.
 const EXIT_FAILED: i32 = 1;
+/// The ledger can't be written. Whatever was sent last is not recorded, so nothing more is sent.
+const EXIT_UNWRITABLE: i32 = 74;
+/// The variable that holds the provider's credential.
+const TOKEN_VARIABLE: &str = "OUTBOX_API_TOKEN";
 
 /// An outbox worker that is right in every schedule, or wrong on purpose.
 #[derive(Debug, Parser)]
 #[command(name = "outbox-worker", bin_name = "outbox-worker", no_binary_name = true)]
 enum Command {
-    /// Commit actions to the ledger
-    Enqueue {
-        /// The ledger; made where there is none
-        #[arg(long, value_name = "PATH")]
-        db: PathBuf,
-        /// JSON Lines of {"id", "to": […], "body"}; `{run}` in a body becomes the id
-        #[arg(long, value_name = "FILE")]
-        actions: PathBuf,
+    /// Commit actions to the ledger, one by one
+    Enqueue(Actions),
+    /// Commit actions to the ledger, all in one transaction
+    Produce(Actions),
+    /// Commit a schedule to the ledger
+    Schedule {
+        #[command(flatten)]
+        ledger: Ledger,
+        #[command(flatten)]
+        registration: Registration,
     },
     /// Execute and deliver what the ledger owes
     Run(Run),
@@ -47,15 +58,54 @@ enum Command {
         #[arg(long, value_name = "PATH")]
         db: PathBuf,
     },
+    /// Print the seven counters as JSON lines of name and value
+    Metrics {
+        /// The ledger
+        #[arg(long, value_name = "PATH")]
+        db: PathBuf,
+    },
     /// Print the seeded bugs
     Bugs,
 }
 
+/// A ledger that is made where there is none, and how it is written.
 #[derive(Debug, Args)]
-struct Run {
+struct Ledger {
     /// The ledger; made where there is none
     #[arg(long, value_name = "PATH")]
     db: PathBuf,
+    /// What a commit survives
+    #[arg(long, value_enum, default_value_t)]
+    synchronous: Durability,
+    /// Be wrong in one way; see `bugs`
+    #[arg(long, value_name = "NAME", value_parser = bug)]
+    bug: Option<&'static Bug>,
+}
+
+impl Ledger {
+    fn policy(&self) -> Policy {
+        policy_of(self.bug)
+    }
+
+    fn open(&self) -> Result<Store, WorkerError> {
+        let durability = if self.policy().no_flush { Durability::Off } else { self.synchronous };
+        Store::open(&self.db, durability)
+    }
+}
+
+#[derive(Debug, Args)]
+struct Actions {
+    #[command(flatten)]
+    ledger: Ledger,
+    /// JSON Lines of {"id", "to": […], "body"}; `{run}` in a body becomes the id
+    #[arg(long, value_name = "FILE")]
+    actions: PathBuf,
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    #[command(flatten)]
+    ledger: Ledger,
     /// Base address, such as http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     provider: String,
@@ -80,12 +130,21 @@ struct Run {
     /// How long it does, counted from the first attempt
     #[arg(long, default_value_t = 86_400_000, value_parser = clap::value_parser!(i64).range(1..))]
     dedupe_window_ms: i64,
+    /// First sends per second at most; no limit where absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    sends_per_second_max: Option<u64>,
+    /// How long an item may be due before that is an alarm
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(i64).range(1..))]
+    overdue_ms: i64,
+    /// This ledger was copied or restored and is the only one left: send what the provider does not have
+    #[arg(long)]
+    adopt: bool,
+    /// Poll the provider's feed and do what it asks for
+    #[arg(long)]
+    feed: bool,
     /// Exit when nothing is left to do
     #[arg(long)]
     drain: bool,
-    /// Be wrong in one way; see `bugs`
-    #[arg(long, value_name = "NAME", value_parser = bug)]
-    bug: Option<&'static Bug>,
 }
 
 fn short_time() -> clap::builder::RangedI64ValueParser<i64> {
@@ -103,8 +162,8 @@ fn policy_of(bug: Option<&Bug>) -> Policy {
     bug.map(Bug::policy).unwrap_or_default()
 }
 
-/// Runs one command of the worker. `args` has no program name. Returns the exit code: 0 done, 1 failed, 2 a wrong
-/// command line.
+/// Runs one command of the worker. `args` has no program name. Returns the exit code: 0 done or stopped by SIGTERM,
+/// 1 failed, 2 a wrong command line, 74 the ledger can't be written.
 pub fn main(args: &[String]) -> i32 {
     let command = match Command::try_parse_from(args) {
         Ok(command) => command,
@@ -117,6 +176,10 @@ pub fn main(args: &[String]) -> i32 {
     let mut output = BufWriter::new(std::io::stdout());
     match execute(command, &mut output).and_then(|()| Ok(output.flush()?)) {
         Ok(()) => 0,
+        Err(error) if error.is_ledger_unwritable() => {
+            alarm::raise(&format!("bookkeeping: {error}; stopped, because nothing is sent without a record"));
+            EXIT_UNWRITABLE
+        }
         Err(error) => {
             let _ = writeln!(std::io::stderr(), "outbox-worker: {error}");
             EXIT_FAILED
@@ -126,10 +189,15 @@ pub fn main(args: &[String]) -> i32 {
 
 fn execute(command: Command, output: &mut dyn Write) -> Result<(), WorkerError> {
     match command {
-        Command::Enqueue { db, actions } => enqueue(&mut Store::open(&db)?, &actions, output),
+        Command::Enqueue(Actions { ledger, actions }) => enqueue(&mut ledger.open()?, &actions, output),
+        Command::Produce(Actions { ledger, actions }) => {
+            produce(&mut ledger.open()?, &actions, ledger.policy(), output)
+        }
+        Command::Schedule { ledger, registration } => register(&ledger.open()?, registration),
         Command::Run(run) => worker(run)?.run(),
         Command::Cleanup { db, bug } => clean_up(&mut Store::open_existing(&db)?, policy_of(bug)),
         Command::Status { db } => print_status(&Store::open_existing(&db)?, output),
+        Command::Metrics { db } => print_metrics(&Store::open_existing(&db)?, output),
         Command::Bugs => print_bugs(output),
     }
 }
@@ -142,17 +210,25 @@ fn worker(run: Run) -> Result<Worker, WorkerError> {
         reconcile_ms: run.reconcile_ms,
         attempts_max: run.attempts_max,
         dedupe_ms: run.provider_dedupes.then_some(run.dedupe_window_ms),
+        send_gap_ms: run.sends_per_second_max.map_or(0, |sends| 1000 / sends),
+        overdue_ms: run.overdue_ms,
+        adopt: run.adopt,
+        feed: run.feed,
         drain: run.drain,
     };
-    let provider = Provider::new(&run.provider, run.timeout_ms.unsigned_abs());
-    Worker::new(Store::open(&run.db)?, provider, settings, policy_of(run.bug))
+    let policy = run.ledger.policy();
+    let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+    let provider = Provider::new(&run.provider, token, run.timeout_ms.unsigned_abs(), policy);
+    let store = patiently(|| run.ledger.open())?;
+    Worker::new(store, provider, settings, policy, Stop::on_sigterm()?)
 }
 
 fn print_bugs(output: &mut dyn Write) -> Result<(), WorkerError> {
     let width = |text: fn(&Bug) -> &str| BUGS.iter().map(|bug| text(bug).len()).max().unwrap_or(0);
     let (names, invariants) = (width(|bug| bug.name), width(|bug| bug.invariant));
     for bug in BUGS {
-        writeln!(output, "{:names$}  {:invariants$}  {}", bug.name, bug.invariant, bug.summary)?;
+        let Bug { name, kind, invariant, summary, .. } = bug;
+        writeln!(output, "{kind}  {name:names$}  {invariant:invariants$}  {summary}")?;
     }
     Ok(())
 }

@@ -3,10 +3,12 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 
+use killpoint_mark::mark;
 use serde::Deserialize;
 
 use crate::error::WorkerError;
-use crate::store::{Enqueued, Store};
+use crate::policy::Policy;
+use crate::store::{Enqueued, NewRun, Store};
 
 /// One line of the file of actions.
 #[derive(Debug, Deserialize)]
@@ -20,6 +22,55 @@ struct Action {
 /// Commits the actions one by one, and writes `enqueued ID` after each commit. An action that is in the ledger
 /// already is left as it is, so that an interrupted enqueue can be repeated.
 pub(crate) fn enqueue(store: &mut Store, actions: &Path, output: &mut dyn Write) -> Result<(), WorkerError> {
+    each_action(actions, |line, run| {
+        if store.enqueue(&run.id, &run.destinations, &run.input)? == Enqueued::Conflict {
+            return Err(conflict(actions, line, &run.id));
+        }
+        tell(output, &run.id)
+    })
+}
+
+/// Commits the actions in one transaction, as the business change that they belong to would. Before the commit it
+/// makes the mark `producer-open`; whoever dies there has enqueued nothing.
+pub(crate) fn produce(
+    store: &mut Store,
+    actions: &Path,
+    policy: Policy,
+    output: &mut dyn Write,
+) -> Result<(), WorkerError> {
+    let mut runs = Vec::new();
+    each_action(actions, |_, run| {
+        runs.push(run);
+        Ok(())
+    })?;
+    if policy.enqueue_outside {
+        for run in &runs {
+            store.enqueue(&run.id, &run.destinations, &run.input)?;
+        }
+    }
+    let conflicts = store.enqueue_all(&runs, || Ok(mark("producer-open")?))?;
+    if let Some(id) = conflicts.first() {
+        let line = 1 + runs.iter().position(|run| run.id == *id).unwrap_or_default();
+        return Err(conflict(actions, line, id));
+    }
+    runs.iter().try_for_each(|run| tell(output, &run.id))
+}
+
+fn tell(output: &mut dyn Write, id: &str) -> Result<(), WorkerError> {
+    writeln!(output, "enqueued {id}")?;
+    Ok(output.flush()?)
+}
+
+fn conflict(actions: &Path, line: usize, id: &str) -> WorkerError {
+    let why = format!("`{id}` is in the ledger with other contents; give it another id");
+    WorkerError::BadAction { path: actions.to_owned(), line, why }
+}
+
+/// Reads the file of actions, line by line.
+fn each_action(
+    actions: &Path,
+    mut then: impl FnMut(usize, NewRun) -> Result<(), WorkerError>,
+) -> Result<(), WorkerError> {
     let unreadable = |cause| WorkerError::Actions { path: actions.to_owned(), cause };
     let file = std::fs::File::open(actions).map_err(unreadable)?;
     for (index, line) in BufReader::new(file).lines().enumerate() {
@@ -27,16 +78,9 @@ pub(crate) fn enqueue(store: &mut Store, actions: &Path, output: &mut dyn Write)
         if line.trim().is_empty() {
             continue;
         }
-        let bad = |why: String| WorkerError::BadAction { path: actions.to_owned(), line: index + 1, why };
-        let action = parse(&line).map_err(bad)?;
-        if store.enqueue(&action.id, &action.to, &action.body)? == Enqueued::Conflict {
-            return Err(bad(format!(
-                "`{}` is in the ledger with other contents; give it another id",
-                action.id
-            )));
-        }
-        writeln!(output, "enqueued {}", action.id)?;
-        output.flush()?;
+        let bad = |why| WorkerError::BadAction { path: actions.to_owned(), line: index + 1, why };
+        let Action { id, to, body } = parse(&line).map_err(bad)?;
+        then(index + 1, NewRun { id, destinations: to, input: body })?;
     }
     Ok(())
 }

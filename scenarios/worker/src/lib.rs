@@ -7,6 +7,7 @@
 //!
 //! [`main`] is the whole command line, so that another program can be this worker by starting itself again.
 
+mod alarm;
 mod bugs;
 mod cleanup;
 mod cli;
@@ -15,14 +16,22 @@ mod delivery;
 mod enqueue;
 mod error;
 mod execution;
+mod feed;
+mod leases;
+mod patience;
+mod policy;
 mod provider;
 mod reconcile;
+mod redact;
 mod restart;
+mod schedule;
+mod sending;
 mod status;
+mod stop;
 mod store;
 mod worker;
 
 pub use bugs::{BUGS, Bug, bug_named};
 pub use cli::main;
 pub use error::WorkerError;
-pub use status::{LEDGER_QUERY, LEDGER_STATES};
+pub use status::{LEDGER_QUERY, LEDGER_STATES, METRICS_QUERY};

@@ -19,8 +19,12 @@ enum Conclusion {
     Accepted {
         id: String,
     },
-    /// It may be sent again, under the same key.
-    Resend,
+    /// It may be sent, under the same key: because it was `absent`, or because the provider dedupes.
+    Resend {
+        absent: bool,
+    },
+    /// SIGTERM came first; the next life asks again.
+    Stopping,
     /// The question was not answered.
     Unanswered {
         why: String,
@@ -36,18 +40,27 @@ impl Worker {
         if !self.claim(item)? {
             return Ok(());
         }
-        if self.policy.resend_without_lookup {
-            return self.dispatch(item);
+        let trusts_key = self.policy.trust_key_for_ever && self.settings.dedupe_ms.is_some();
+        if self.policy.resend_without_lookup || trusts_key {
+            return self.dispatch(item, false);
         }
         let settlement = match self.ask(item)? {
-            Conclusion::Resend => return self.dispatch(item),
+            Conclusion::Resend { .. } if self.must_hold(item) => Settlement::Review {
+                evidence: format!(
+                    "this ledger is a copy or was restored, and the provider has no message: whoever has the original \
+                     may still send it (run with --adopt where there is none); {}",
+                    self.request_evidence(item)
+                ),
+            },
+            Conclusion::Resend { absent } => return self.dispatch(item, absent),
+            Conclusion::Stopping => return self.store.release(item),
             Conclusion::LostClaim => {
                 note_lost_claim(item);
                 return Ok(());
             }
             Conclusion::Accepted { id } => {
                 let evidence = format!("reconciled: a lookup found {id}");
-                Settlement::Delivered { provider_id: Some(id), evidence }
+                Settlement::Delivered { provider_id: Some(id), found: true, evidence }
             }
             Conclusion::Unanswered { why } => Settlement::Review {
                 evidence: format!(
@@ -74,11 +87,13 @@ impl Worker {
                 Lookup::Absent => {
                     failures = 0;
                     if asked_at - *absent_since.get_or_insert(asked_at) >= window_ms {
-                        return Ok(Conclusion::Resend);
+                        return Ok(Conclusion::Resend { absent: true });
                     }
                     LOOKUP_PAUSE_MS
                 }
-                Lookup::Failed { .. } if self.provider_dedupes(item) => return Ok(Conclusion::Resend),
+                Lookup::Failed { .. } if self.provider_dedupes(item) => {
+                    return Ok(Conclusion::Resend { absent: false });
+                }
                 Lookup::Failed { why } => {
                     failures += 1;
                     if failures == LOOKUP_FAILURES_MAX {
@@ -88,20 +103,25 @@ impl Worker {
                 }
             };
             pause(pause_ms);
+            if self.stop.is_asked_for() {
+                return Ok(Conclusion::Stopping);
+            }
             if !self.store.renew(item, self.request_lease_ms())? {
                 return Ok(Conclusion::LostClaim);
             }
         }
     }
 
+    /// Whether another instance may be about to send the same item, and nobody would merge the two.
+    fn must_hold(&self, item: &Item) -> bool {
+        item.suspect && !self.settings.adopt && self.settings.dedupe_ms.is_none()
+    }
+
     /// How long absence must last. An answered refusal leaves no commit that could come late, and a provider that
     /// dedupes makes a late one harmless.
     fn window_ms(&self, item: &Item) -> i64 {
-        if item.status == Status::Pending || self.provider_dedupes(item) {
-            0
-        } else {
-            self.settings.reconcile_ms
-        }
+        let answered = item.status == Status::Pending && !item.suspect;
+        if answered || self.provider_dedupes(item) { 0 } else { self.settings.reconcile_ms }
     }
 
     /// Whether the provider still knows the key. Counted from the first attempt, which is never after the accept.

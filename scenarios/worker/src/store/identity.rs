@@ -31,15 +31,16 @@ fn escaped(text: &str) -> String {
     })
 }
 
-/// The idempotency key of an item: readable, at most 77 characters of `A-Za-z0-9._-`, and another one for another
-/// payload, so that an id that is used again after a restore can't pass for the old message.
-pub(super) fn key(delivery_id: &str, payload: &str) -> String {
+/// The idempotency key of an item: readable, at most 77 characters of `A-Za-z0-9._-`. It is another one for another
+/// payload, so that an id that is used again after a restore can't pass for the old message, and in another ledger,
+/// so that two that number their actions alike don't meet at a provider.
+pub(super) fn key(epoch: &str, delivery_id: &str, payload: &str) -> String {
     let readable: String = delivery_id
         .chars()
         .take(READABLE_CHARS_MAX)
         .map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' })
         .collect();
-    format!("{readable}-{}", &hash(&format!("{delivery_id}\n{payload}"))[..16])
+    format!("{readable}-{}", &hash(&format!("{epoch}\n{delivery_id}\n{payload}"))[..16])
 }
 
 #[cfg(test)]
@@ -55,11 +56,12 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_stable_safe_on_any_wire_and_bound_to_its_payload() {
+    fn a_key_is_stable_safe_on_any_wire_and_bound_to_its_payload_and_ledger() {
         let id = delivery_id(&"é".repeat(300), "ops channel");
-        assert_eq!(key(&id, "x"), key(&id, "x"));
-        assert_ne!(key(&id, "x"), key(&id, "y"));
-        assert!(key(&id, "x").len() <= 77);
-        assert!(key(&id, "x").chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)));
+        assert_eq!(key("e", &id, "x"), key("e", &id, "x"));
+        assert_ne!(key("e", &id, "x"), key("e", &id, "y"));
+        assert_ne!(key("e", &id, "x"), key("f", &id, "x"));
+        assert!(key("e", &id, "x").len() <= 77);
+        assert!(key("e", &id, "x").chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c)));
     }
 }
