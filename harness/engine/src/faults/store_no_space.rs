@@ -21,7 +21,8 @@ static ENTRY: Entry = Entry {
     explanation: "The disk is full: what is there can be read and overwritten, nothing can be added (ENOSPC, SQLITE_FULL). A trial \
         with this fault has its state directory on a file system in memory, whose size is set at the hit to what it holds, and \
         enlarged again after `for`. The worker lives on. What the provider accepted meanwhile must not be sent again because \
-        its outcome could not be written. Mounting needs root, or a user namespace; elsewhere the check is not shown.",
+        its outcome could not be written. Mounting needs root, or a user namespace; elsewhere the check is not shown. A harness that \
+        is itself killed meanwhile can leave the mount behind; `umount` removes it.",
     example: "[[fault]]\nat = \"provider:committed#1\"\ndo = \"store-no-space\"\nwith = { for = \"2s\" }",
 };
 

@@ -40,11 +40,8 @@ impl Mount {
                  SYS_ADMIN, or within `unshare --user --map-root-user --mount`"
             )
         })?;
-        let mounted = Self { path: path.to_owned(), mounted: true };
-        // Other namespaces of the machine need not see it.
-        mount(NONE, path, NONE, MsFlags::MS_PRIVATE, NONE)
-            .map_err(|errno| format!("keeping the mount private: {errno}"))?;
-        Ok(mounted)
+        // Where mounts are shared with other namespaces, unmounting is, too: making it private would leave theirs.
+        Ok(Self { path: path.to_owned(), mounted: true })
     }
 
     /// Takes it away, and leaves its content in the directory below for whoever reads the trial later.

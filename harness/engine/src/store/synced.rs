@@ -3,7 +3,8 @@
 //! A SIGKILL keeps the page cache, so it can't show a missing fsync. The kernel says which pages of a file are
 //! still dirty (`cachestat`), and those are just what a power cut may lose. It may also lose less, and it may
 //! lose pages of other files: this loses the log's whole unsynced tail and nothing else, which is one of the
-//! outcomes that are possible. A page that the kernel wrote back by itself meanwhile counts as kept.
+//! outcomes that are possible. A page that the kernel wrote back by itself meanwhile counts as kept: some file
+//! systems do that once for a log that was truncated before, when the harness closes what it copied from.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -364,4 +364,28 @@ mod tests {
         Connection::open(without.database.path()).unwrap().execute_batch("create table t (x)").unwrap();
         assert!(refused(&without, 1).contains("journal_mode"));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn a_damaged_log_is_a_shorter_one(at in 0_usize..50_000, change in 1_u8.., length in 0_usize..50_000) {
+            static WHOLE: std::sync::OnceLock<(Vec<u8>, Vec<Commit>)> = std::sync::OnceLock::new();
+            let (whole, commits) = WHOLE.get_or_init(|| {
+                let killed = killed(4096, 9, "");
+                let commits = Wal::read(&killed.database.wal()).unwrap().unwrap().commits;
+                (std::fs::read(killed.database.wal()).unwrap(), commits)
+            });
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("damaged-wal");
+            let mut bytes = whole[..length.min(whole.len())].to_vec();
+            let sound = at.min(bytes.len()) as u64;
+            if let Some(byte) = bytes.get_mut(at) {
+                *byte ^= change;
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            let left = Wal::read(&path).unwrap().map(|wal| wal.commits).unwrap_or_default();
+            // The words of a header that only name its version and its checkpoint are covered by its checksum, too.
+            let expected = commits.iter().filter(|commit| sound >= 32 && commit.end_bytes <= sound).count();
+            assert_eq!(left, commits[..expected]);
+        }
+    }
 }
