@@ -63,7 +63,7 @@ pub static KINDS: &[Kind] = &[
         name: "dedupe-window-mismatch",
         summary: "retry, downtime or redelivery outlives the dedupe window; or the window swallows a needed retry / answers with a dead result",
         scenarios: &["retry-after-the-window"],
-        invariant: "no-blind-resend",
+        invariant: "no-duplicate-effect",
         passes: "no request later than the window after the first acceptance without a lookup; a duplicate answer is taken for accepted or unknown",
     },
     Kind {
@@ -255,7 +255,7 @@ pub static KINDS: &[Kind] = &[
         name: "restored-or-copied-database",
         summary: "a restored or copied database sends again, or reuses ids for other messages",
         scenarios: &["restored-from-a-backup", "second-instance-on-a-copy"],
-        invariant: "stable-key",
+        invariant: "no-duplicate-effect",
         passes: "the same key for the same action in every copy, and no key with another body",
     },
     Kind {
