@@ -7,12 +7,20 @@ use killpoint_model::finding::{InvariantOutcome, InvariantStatus};
 use killpoint_model::hit::{CANONICAL, HitName, Source};
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::verdict::TrialEvidence;
-use killpoint_model::{LedgerView, Plan};
+use killpoint_model::{Fault, LedgerView, Plan};
 
 use crate::judge::Case;
 
-/// The fault whose proof is a signal.
-const KILL: &str = "kill";
+/// Faults that end a life, after which another one has to come.
+const DEADLY: [&str; 5] = ["kill", "terminate", "change", "store-restore", "store-rollback"];
+/// The one of them that asks, and lets the worker end by itself.
+const ASKS: &str = "terminate";
+
+/// Whether a fault ends the whole life of a worker: a part of its tree may be killed and the rest live on.
+fn is_deadly(fault: &Fault) -> bool {
+    let part = fault.with.get("part").and_then(|part| part.as_str());
+    DEADLY.contains(&fault.name.as_str()) && part.is_none_or(|part| part == "tree")
+}
 
 /// Collects the evidence of a trial.
 pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEvidence {
@@ -29,12 +37,14 @@ pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEv
         evidence.signal_landed = kills.landed(&mut missing);
         evidence.generation_advanced = kills.advanced(events, &mut missing);
         evidence.recovery_acted = kills.recovered(case, &mut missing);
+        evidence.faults_landed = faults_landed(events, plan, &mut missing);
         evidence.provider_plan_fired = rules(events, plan, &mut missing);
         evidence.faults_over = faults_over(events, plan, &mut missing);
     } else {
         evidence.boundary_reached = Some(false);
         missing.push("the history does not say what was to be done: record the trial again".to_owned());
     }
+    evidence.means_at_hand = means_at_hand(events, &mut missing);
     evidence.settle_complete = Some(settled(events, &mut missing));
     let looked =
         outcomes.iter().any(|outcome| outcome.looked_at > 0 && outcome.status != InvariantStatus::NotShown);
@@ -83,31 +93,69 @@ fn boundaries(case: &Case<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option
     (!plan.faults.is_empty()).then_some(complete)
 }
 
-/// Kills that the plan asks for, with what followed each announcement.
+/// Faults of the plan that end a life, with what followed each announcement.
 struct FaultKills<'a> {
     planned: usize,
-    announced: Vec<(&'a HitName, Vec<(&'a Event, &'a KillProof)>)>,
+    announced: Vec<FaultKill<'a>>,
+}
+
+/// One such fault.
+struct FaultKill<'a> {
+    at: &'a HitName,
+    /// Whether the worker may have ended by itself, as it was asked to.
+    asks: bool,
+    proofs: Vec<(&'a Event, &'a KillProof)>,
+    /// The worker's own end, as it was asked to.
+    exit: Option<&'a Event>,
+    /// Whether the fault says of itself that it took hold, where it says something.
+    landed: Option<bool>,
+}
+
+impl<'a> FaultKill<'a> {
+    /// What ended the life, where something did.
+    fn death(&self) -> Option<&'a Event> {
+        self.proofs.last().map(|(event, _)| *event).or(self.exit)
+    }
+
+    fn took_hold(&self) -> bool {
+        let signal = self.proofs.iter().any(|(_, proof)| proof.was_alive && proof.signal == Some(9));
+        self.landed != Some(false) && (signal || (self.asks && self.exit.is_some()))
+    }
 }
 
 impl<'a> FaultKills<'a> {
     fn read(plan: &Plan, events: &'a [Event]) -> Self {
-        let planned = plan.faults.iter().filter(|fault| fault.fault.name == KILL).count();
-        let mut announced: Vec<(&HitName, Vec<(&Event, &KillProof)>)> = Vec::new();
+        let planned = plan.faults.iter().filter(|fault| is_deadly(&fault.fault)).count();
+        let mut announced: Vec<FaultKill<'a>> = Vec::new();
         let mut open = false;
         for event in events {
             match &event.event {
-                EventKind::FaultAnnounced { at, fault } if fault.name == KILL => {
-                    announced.push((at, Vec::new()));
+                EventKind::FaultAnnounced { at, fault } if is_deadly(fault) => {
+                    let asks = fault.name == ASKS;
+                    let (proofs, exit, landed) = (Vec::new(), None, None);
+                    announced.push(FaultKill { at, asks, proofs, exit, landed });
                     open = true;
                 }
-                EventKind::Killed { proof, .. } if open => {
-                    if let Some((_, proofs)) = announced.last_mut() {
-                        proofs.push((event, proof));
+                EventKind::FaultDone { at, landed, .. } => {
+                    if let Some(kill) = announced.iter_mut().rev().find(|kill| kill.at == at) {
+                        kill.landed.get_or_insert(*landed);
                     }
                 }
-                EventKind::Spawned { .. } | EventKind::Settled { .. } | EventKind::NotSettled { .. } => {
-                    open = false;
+                EventKind::Killed { proof, .. } if open => {
+                    if let Some(kill) = announced.last_mut() {
+                        kill.proofs.push((event, proof));
+                    }
                 }
+                EventKind::Exited { .. } if open => {
+                    if let Some(kill) = announced.last_mut().filter(|kill| kill.asks) {
+                        kill.exit.get_or_insert(event);
+                    }
+                }
+                // One that was asked to end may take its time, while others start.
+                EventKind::Spawned { .. } => {
+                    open &= announced.last().is_some_and(|kill| kill.asks && kill.death().is_none());
+                }
+                EventKind::Settled { .. } | EventKind::NotSettled { .. } => open = false,
                 _ => {}
             }
         }
@@ -123,13 +171,12 @@ impl<'a> FaultKills<'a> {
                 self.planned
             ));
         }
-        for (at, proofs) in &self.announced {
-            if !proofs.iter().any(|(_, proof)| proof.was_alive && proof.signal == Some(9)) {
-                complete = false;
-                missing.push(format!(
-                    "signal 9 did not land on a living worker at `{at}`: choose a boundary at which the worker waits, such as `provider:committed`"
-                ));
-            }
+        for kill in self.announced.iter().filter(|kill| !kill.took_hold()) {
+            complete = false;
+            missing.push(format!(
+                "no signal ended a living worker at `{}`: choose a boundary at which the worker waits, such as `provider:committed`",
+                kill.at
+            ));
         }
         (self.planned > 0 || !self.announced.is_empty()).then_some(complete)
     }
@@ -140,31 +187,37 @@ impl<'a> FaultKills<'a> {
             .map(|event| (event.seq, event.generation))
             .collect();
         let mut complete = true;
-        for (event, proof) in self.announced.iter().flat_map(|(_, proofs)| proofs) {
-            let from = spawned.partition_point(|(seq, _)| *seq < event.seq);
-            let next = spawned.get(from).is_some_and(|(_, generation)| *generation > event.generation);
-            if !next {
-                complete = false;
-                missing.push(format!(
-                    "no new generation was started after the kill of event {}: allow a restart",
-                    event.seq
-                ));
-            }
-            if proof.survivors > 0 {
-                complete = false;
-                missing.push(format!(
-                    "{} processes outlived the kill of event {}: the next generation may not have been alone; use a stronger containment",
-                    proof.survivors, event.seq
-                ));
+        for kill in &self.announced {
+            let ends = kill.proofs.iter().map(|(event, proof)| (*event, proof.survivors));
+            for (event, survivors) in ends.chain(kill.exit.map(|event| (event, 0))) {
+                let from = spawned.partition_point(|(seq, _)| *seq < event.seq);
+                let next = spawned.get(from).is_some_and(|(_, generation)| *generation > event.generation);
+                if !next {
+                    complete = false;
+                    missing.push(format!(
+                        "no new generation was started after the death of event {}: allow a restart",
+                        event.seq
+                    ));
+                }
+                if survivors > 0 {
+                    complete = false;
+                    missing.push(format!(
+                        "{survivors} processes outlived the kill of event {}: the next generation may not have been alone; use a stronger containment",
+                        event.seq
+                    ));
+                }
             }
         }
-        let asked = self.planned > 0 || !self.announced.is_empty();
-        asked.then_some(complete && self.announced.iter().any(|(_, proofs)| !proofs.is_empty()))
+        if self.announced.iter().all(|kill| kill.death().is_none()) {
+            complete = false;
+            missing.push("no life was ended, so none came after it: see why no kill took hold".to_owned());
+        }
+        (self.planned > 0 || !self.announced.is_empty()).then_some(complete)
     }
 
     fn recovered(&self, case: &Case<'_>, missing: &mut Vec<String>) -> Option<bool> {
-        let kill = self.announced.iter().flat_map(|(_, proofs)| proofs).next_back();
-        let acted = kill.is_some_and(|(kill, _)| {
+        let kill = self.announced.iter().filter_map(FaultKill::death).next_back();
+        let acted = kill.is_some_and(|kill| {
             let at_death = view_at_death(kill, &case.history.events);
             acted(kill, at_death, &case.history.events) || nothing_owed(kill, at_death, case)
         });
@@ -173,6 +226,9 @@ impl<'a> FaultKills<'a> {
                 "after the last kill the worker did nothing that can be seen: no request, no row, no file, no clean exit; check that a restart starts recovery, or that the settle time is long enough"
                     .to_owned(),
             );
+        }
+        if self.planned > 0 && kill.is_none() {
+            missing.push("there was no death to recover from: see why no kill took hold".to_owned());
         }
         (self.planned > 0 || kill.is_some()).then_some(acted)
     }
@@ -256,6 +312,71 @@ fn rules(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<boo
     (!plan.rules.is_empty()).then_some(complete)
 }
 
+/// Every fault that was announced says that it took hold; deadly ones are known by their signal as well.
+fn faults_landed(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+    let mut complete = true;
+    let mut waiting: Vec<(&HitName, &Fault)> = Vec::new();
+    for event in events {
+        match &event.event {
+            EventKind::FaultAnnounced { at, fault } => waiting.push((at, fault)),
+            EventKind::FaultDone { at, landed, note } => {
+                let announced = waiting.iter().rposition(|(waiting, _)| *waiting == at);
+                let name = announced.map_or("", |index| waiting.remove(index).1.name.as_str());
+                if !landed {
+                    complete = false;
+                    missing.push(format!("the fault {name} at `{at}` did not take hold: {note}"));
+                }
+            }
+            EventKind::PartKilled { part, processes: 0, worker } => {
+                complete = false;
+                missing.push(format!("worker {worker} had no {part} to kill: it has one process only"));
+            }
+            _ => {}
+        }
+    }
+    for (at, fault) in waiting.iter().filter(|(_, fault)| !is_deadly(fault)) {
+        complete = false;
+        missing.push(format!(
+            "the fault {} at `{at}` was announced and never done: give the trial more time",
+            fault.name
+        ));
+    }
+    (!plan.faults.is_empty()).then_some(complete)
+}
+
+/// Whether nothing that the plan needs was lacking.
+fn means_at_hand(events: &[Event], missing: &mut Vec<String>) -> Option<bool> {
+    let before = missing.len();
+    for event in events {
+        if let EventKind::Limitation { what, why } = &event.event {
+            missing.push(format!("{what} is not to be had here: {why}"));
+        }
+    }
+    (missing.len() > before).then_some(false)
+}
+
+/// Workers that a fault stopped and nobody let go on, as they are at the end of a trial.
+fn still_stopped(events: &[Event]) -> BTreeSet<u32> {
+    let mut stopped = BTreeSet::new();
+    for event in events {
+        match &event.event {
+            EventKind::Stopped { worker } => {
+                stopped.insert(*worker);
+            }
+            EventKind::Resumed { worker }
+            | EventKind::Killed { worker, .. }
+            | EventKind::Exited { worker, .. }
+            | EventKind::Spawned { worker, .. } => {
+                stopped.remove(worker);
+            }
+            // What still lives is ended by the harness after that.
+            EventKind::Settled { .. } | EventKind::NotSettled { .. } => break,
+            _ => {}
+        }
+    }
+    stopped
+}
+
 fn faults_over(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
     let mut over = false;
     let mut looked = false;
@@ -268,7 +389,13 @@ fn faults_over(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Opti
         }
     }
     // A fault announced after the last look spoils it.
-    let complete = looked && over;
+    let mut complete = looked && over;
+    for worker in still_stopped(events) {
+        complete = false;
+        missing.push(format!(
+            "worker {worker} was still stopped when the trial came to rest: let the stop end before the deadline"
+        ));
+    }
     if !plan.is_baseline() && !complete {
         missing.push(
             "the faults were not over before the last look: let the last fault be reached, or give the trial more time"

@@ -229,6 +229,89 @@ mod tests {
         assert_vacuous(&trial.end(), "generation advanced");
     }
 
+    fn fault(trial: &mut Trial, name: &str, landed: bool) {
+        let at: killpoint_model::HitName = "mark:here#1".parse().unwrap();
+        let fault = killpoint_model::Fault::named(name);
+        trial.hit("mark:here#1");
+        trial.plan.faults.push(FaultAt { at: at.clone(), fault: fault.clone() });
+        trial.push(EventKind::FaultAnnounced { at: at.clone(), fault });
+        trial.push(EventKind::FaultDone { at, landed, note: "as the test wants it".into() });
+    }
+
+    #[test]
+    fn a_fault_that_did_not_take_hold_is_vacuous() {
+        let mut trial = killed();
+        fault(&mut trial, "stop", true);
+        assert_eq!(verdict_of(&trial.end()).evidence.faults_landed, Some(true));
+        fault(&mut trial, "store-busy", false);
+        assert_vacuous(&trial.end(), "faults took hold");
+        let mut alone = killed();
+        alone.push(EventKind::PartKilled { worker: 1, part: "children".into(), processes: 0 });
+        assert_vacuous(&alone.end(), "faults took hold");
+    }
+
+    #[test]
+    fn what_is_not_to_be_had_is_never_green() {
+        let mut trial = killed();
+        let why = "the worker does not read the variable: let it, or leave the fault out".into();
+        trial.push(EventKind::Limitation { what: "worker-clock".into(), why });
+        assert_vacuous(&trial.end(), "means at hand");
+    }
+
+    #[test]
+    fn a_worker_that_stays_stopped_is_vacuous() {
+        let mut trial = killed();
+        trial.push(EventKind::Stopped { worker: 1 });
+        let mut resumed = trial.clone();
+        resumed.push(EventKind::Resumed { worker: 1 });
+        assert_eq!(verdict_of(&resumed.end()).verdict, Verdict::Holds);
+        let stopped = edited(&trial.end(), |event| {
+            if matches!(event, EventKind::Exited { .. }) {
+                *event = EventKind::StateReady { from: "fresh".into() };
+            }
+        });
+        assert_vacuous(&stopped, "faults over");
+    }
+
+    #[test]
+    fn a_worker_that_was_asked_to_end_may_end_by_itself() {
+        let ended = |code| {
+            let mut trial = Trial::new();
+            trial.deliver("bob@x", None, "deployed");
+            fault(&mut trial, "terminate", true);
+            trial.push(EventKind::Signalled { worker: 1, signal: 15 });
+            if let Some(code) = code {
+                trial.push(EventKind::Exited { worker: 1, code: Some(code), signal: None });
+            }
+            trial
+        };
+        let verdict = verdict_of(&ended(Some(0)).spawn().end());
+        assert_eq!((verdict.verdict, verdict.evidence.signal_landed), (Verdict::Holds, Some(true)));
+        assert_vacuous(&ended(Some(143)).end(), "generation advanced");
+        let mut deaf = edited(&ended(None).end(), |event| {
+            if matches!(event, EventKind::Exited { .. }) {
+                *event = EventKind::StateReady { from: "fresh".into() };
+            }
+        });
+        assert_vacuous(&deaf, "signal 9 landed");
+        deaf.truncated = true;
+        assert_eq!(verdict_of(&deaf).verdict, Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_part_that_is_killed_leaves_the_rest_alive() {
+        let mut trial = Trial::new();
+        let at: killpoint_model::HitName = "mark:here#1".parse().unwrap();
+        let with = [("part".to_owned(), serde_json::json!("children"))].into();
+        let fault = killpoint_model::Fault { name: "kill".into(), with };
+        trial.hit("mark:here#1").plan.faults.push(FaultAt { at: at.clone(), fault: fault.clone() });
+        trial.push(EventKind::FaultAnnounced { at: at.clone(), fault });
+        trial.push(EventKind::PartKilled { worker: 1, part: "children".into(), processes: 2 });
+        trial.push(EventKind::FaultDone { at, landed: true, note: "2 processes".into() });
+        let verdict = verdict_of(&trial.deliver("bob@x", None, "deployed").end());
+        assert_eq!(verdict.verdict, Verdict::Holds, "{:?}", verdict.evidence);
+    }
+
     #[test]
     fn a_rule_that_never_fired_is_vacuous() {
         let mut trial = killed();

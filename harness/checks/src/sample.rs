@@ -25,6 +25,8 @@ pub(crate) struct Trial {
     pub(crate) clock_ms: u64,
     pub(crate) words: Vec<String>,
     settled: bool,
+    /// What time passed beside one millisecond per event.
+    passed_us: u64,
 }
 
 impl Trial {
@@ -39,6 +41,7 @@ impl Trial {
             clock_ms: 0,
             words: Vec::new(),
             settled: false,
+            passed_us: 0,
         };
         trial.push(EventKind::FaultsOver); // replaced by the plan at the end
         trial.spawn();
@@ -47,7 +50,12 @@ impl Trial {
 
     pub(crate) fn push(&mut self, event: EventKind) -> u64 {
         let seq = self.events.len() as u64 + 1;
-        self.events.push(Event { seq, at_us: seq * 1000, generation: self.generation, event });
+        self.events.push(Event {
+            seq,
+            at_us: seq * 1000 + self.passed_us,
+            generation: self.generation,
+            event,
+        });
         seq
     }
 
@@ -56,10 +64,27 @@ impl Trial {
     }
 
     pub(crate) fn spawn(&mut self) -> &mut Self {
+        self.spawn_worker(1)
+    }
+
+    pub(crate) fn spawn_worker(&mut self, worker: u32) -> &mut Self {
         self.generation += 1;
         let pid = 100 + self.generation;
-        self.push(EventKind::Spawned { worker: 1, pid, argv: vec!["worker".into()] });
+        self.push(EventKind::Spawned { worker, pid, argv: vec!["worker".into()] });
         self
+    }
+
+    /// A mark that a worker makes.
+    pub(crate) fn mark_by(&mut self, name: &str, worker: u32) -> &mut Self {
+        let hit = format!("mark:{name}#{worker}").parse().unwrap();
+        self.push(EventKind::Hit { hit, exact: true, live: true, subject: None, worker });
+        self
+    }
+
+    /// Time in which nothing happens.
+    pub(crate) fn pass_ms(&mut self, ms: u64) {
+        self.passed_us += ms * 1000;
+        self.clock_ms += ms;
     }
 
     /// One request with a text and an id in its body.

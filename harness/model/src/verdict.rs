@@ -82,6 +82,10 @@ pub struct TrialEvidence {
     pub signal_landed: Option<bool>,
     /// A new generation came after every kill, and nothing of the old one was alive.
     pub generation_advanced: Option<bool>,
+    /// Every fault of the plan took hold.
+    pub faults_landed: Option<bool>,
+    /// Everything that the plan needs of the machine and the worker was to be had.
+    pub means_at_hand: Option<bool>,
     /// Every provider rule of the plan fired.
     pub provider_plan_fired: Option<bool>,
     /// Recovery did something, or the ledger shows that nothing was owed.
@@ -98,11 +102,13 @@ pub struct TrialEvidence {
 
 impl TrialEvidence {
     /// The fields with their names, in the order of a report.
-    pub fn fields(&self) -> [(&'static str, Option<bool>); 8] {
+    pub fn fields(&self) -> [(&'static str, Option<bool>); 10] {
         [
             ("boundary reached", self.boundary_reached),
             ("signal 9 landed", self.signal_landed),
             ("generation advanced", self.generation_advanced),
+            ("faults took hold", self.faults_landed),
+            ("means at hand", self.means_at_hand),
             ("provider plan fired", self.provider_plan_fired),
             ("recovery acted", self.recovery_acted),
             ("settle window complete", self.settle_complete),

@@ -96,6 +96,12 @@ impl<'a> Ledger<'a> {
         self.readable.get(from).map(|(_, index)| *index)
     }
 
+    /// The last exact view up to `seq` with rows.
+    pub(crate) fn last_until(&self, seq: u64) -> Option<usize> {
+        let upto = self.readable.partition_point(|(at, _)| *at <= seq);
+        self.readable[..upto].last().map(|(_, index)| *index)
+    }
+
     /// Whether a row was first seen before the worker was started.
     pub(crate) fn shown_before_start(&self, row: usize) -> bool {
         self.rows[row].sightings.first().is_some_and(|(view, _)| self.views[*view].generation == 0)

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::event::EventKind;
+use killpoint_model::settings::Promise;
 use killpoint_model::{History, HitName, LedgerRow, Settings};
 
 use crate::judge::Case;
@@ -14,11 +15,13 @@ pub(crate) mod join;
 pub(crate) mod ledger;
 pub(crate) mod lookups;
 pub(crate) mod pair;
+pub(crate) mod timeline;
 pub(crate) mod units;
 pub(crate) mod wire;
 
 use account::{Account, draw_up};
 use lookups::Lookups;
+use timeline::{Sender, Timeline, senders};
 use units::{Book, Unit};
 
 /// Everything that invariants look at. Built by [`judge`](crate::judge()).
@@ -29,6 +32,8 @@ pub struct Facts<'a> {
     pub(crate) book: Book<'a>,
     /// The first fault-free trial, where there is one that can be relied on.
     pub(crate) baseline: Option<Book<'a>>,
+    /// The history that it was read from.
+    pub(crate) baseline_history: Option<&'a History>,
     /// Why the baselines can't be relied on.
     pub(crate) baselines_differ: Option<BaselinesDiffer>,
     pub(crate) lookups: Lookups,
@@ -36,6 +41,10 @@ pub struct Facts<'a> {
     pub(crate) accounts: Vec<Account>,
     /// Where a worker's tree was killed while the trial was going on.
     pub(crate) kills: Vec<u64>,
+    /// What was done to the workers and their store.
+    pub(crate) timeline: Timeline,
+    /// Who sent each attempt, parallel to those of the book.
+    pub(crate) senders: Vec<Option<Sender>>,
     /// Where each hit occurred, and what it was about.
     hits: BTreeMap<&'a HitName, Vec<(u64, Option<&'a str>)>>,
     /// Words of the final look that no baseline has.
@@ -87,10 +96,13 @@ impl<'a> Facts<'a> {
             volatile_known: case.baselines.len() >= 2 && baselines_differ.is_none(),
             book,
             baseline,
+            baseline_history: trusted,
             baselines_differ,
             lookups,
             accounts: Vec::new(),
             kills: kills(case.history),
+            timeline: Timeline::read(case.history),
+            senders: senders(case.history),
             hits: hits(case.history),
             new_words: new_words(case.history, case.baselines),
             final_seq: final_seq(case.history),
@@ -147,6 +159,11 @@ impl<'a> Facts<'a> {
         self.baseline.is_some() && unit.baseline.units == 0
     }
 
+    /// Whether a second effect at a provider that does not dedupe breaks no promise.
+    pub(crate) fn duplicates_allowed(&self) -> bool {
+        self.settings.promise == Promise::AtLeastOnceKeyed && !self.settings.provider.idempotency.dedupe
+    }
+
     /// The units that each row stands for.
     pub(crate) fn units_of_rows(&self) -> BTreeMap<usize, Vec<usize>> {
         let mut map: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
@@ -162,6 +179,17 @@ impl<'a> Facts<'a> {
     pub(crate) fn generation_of(&self, seq: u64) -> u32 {
         let at = self.history.events.partition_point(|event| event.seq < seq);
         self.history.events.get(at).map_or(0, |event| event.generation)
+    }
+
+    /// When an event was recorded, in microseconds since the trial began.
+    pub(crate) fn at_us(&self, seq: u64) -> u64 {
+        let at = self.history.events.partition_point(|event| event.seq < seq);
+        self.history.events.get(at).map_or(0, |event| event.at_us)
+    }
+
+    /// Where the trial was found to be at rest, or not to be; the final look where neither is on record.
+    pub(crate) fn rest_seq(&self) -> u64 {
+        self.timeline.rest.unwrap_or(self.final_seq)
     }
 
     /// The first kill after an event.

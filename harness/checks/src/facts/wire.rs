@@ -30,6 +30,8 @@ pub(crate) struct AttemptFact<'a> {
     pub(crate) replying: Option<u64>,
     pub(crate) end: End,
     pub(crate) end_seq: Option<u64>,
+    /// After how long it may be tried again, by the answer, in milliseconds.
+    pub(crate) retry_after_ms: Option<u64>,
     /// Why the contract made no new effect of it, and the earlier effect.
     pub(crate) replay: Option<(u64, Replay, Option<&'a str>)>,
     /// Effects that it made, by index.
@@ -189,6 +191,7 @@ impl<'a> Wire<'a> {
                     replying: None,
                     end: End::Nothing,
                     end_seq: None,
+                    retry_after_ms: None,
                     replay: None,
                     effects: Vec::new(),
                 });
@@ -270,8 +273,9 @@ impl<'a> Wire<'a> {
             ProviderEvent::Replying { bytes, .. } if *bytes > 0 => {
                 fact.replying.get_or_insert(seq);
             }
-            ProviderEvent::Replied { status, .. } => {
+            ProviderEvent::Replied { status, retry_after_ms, .. } => {
                 (fact.end, fact.end_seq) = (End::Replied(*status), Some(seq));
+                fact.retry_after_ms = *retry_after_ms;
             }
             ProviderEvent::Unanswered { how, .. } => {
                 (fact.end, fact.end_seq) = (End::Unanswered(*how), Some(seq));

@@ -5,9 +5,17 @@ use killpoint_model::finding::{Finding, InvariantOutcome, InvariantStatus};
 
 use crate::facts::Facts;
 
+mod acknowledged_is_durable;
+mod attempt_count_true;
 mod attempts_bounded;
 mod audit_survives;
+mod budget_not_eaten;
+mod claim_is_exclusive;
 mod confirmed_after_acceptance;
+mod counters_agree;
+mod decided_in_time;
+mod decided_is_final;
+mod due_is_served;
 mod execution_not_repeated;
 mod intent_before_dispatch;
 mod no_blind_resend;
@@ -16,8 +24,16 @@ mod no_false_failure;
 mod no_false_success;
 mod no_lost_action;
 mod no_manufactured_item;
+mod no_secret_leak;
+mod nothing_from_rollback;
 mod one_identity_per_destination;
+mod poison_is_contained;
+mod processed_equals_fed;
+mod refusal_is_final;
+mod replay_faithful;
+mod retry_after_honoured;
 mod stable_key;
+mod stop_is_graceful;
 mod terminal_state_explicit;
 mod unknown_is_explicit;
 
@@ -46,6 +62,22 @@ pub static INVARIANTS: &[&dyn Invariant] = &[
     &one_identity_per_destination::OneIdentityPerDestination,
     &audit_survives::AuditSurvives,
     &execution_not_repeated::ExecutionNotRepeated,
+    &claim_is_exclusive::ClaimIsExclusive,
+    &decided_is_final::DecidedIsFinal,
+    &replay_faithful::ReplayFaithful,
+    &refusal_is_final::RefusalIsFinal,
+    &retry_after_honoured::RetryAfterHonoured,
+    &attempt_count_true::AttemptCountTrue,
+    &budget_not_eaten::BudgetNotEaten,
+    &poison_is_contained::PoisonIsContained,
+    &stop_is_graceful::StopIsGraceful,
+    &due_is_served::DueIsServed,
+    &decided_in_time::DecidedInTime,
+    &acknowledged_is_durable::AcknowledgedIsDurable,
+    &nothing_from_rollback::NothingFromRollback,
+    &processed_equals_fed::ProcessedEqualsFed,
+    &counters_agree::CountersAgree,
+    &no_secret_leak::NoSecretLeak,
 ];
 
 /// The entries of every invariant, for help, `list` and `explain`.
@@ -80,6 +112,11 @@ impl Looked {
     /// One more thing was looked at.
     pub fn look(&mut self) {
         self.things += 1;
+    }
+
+    /// Some more things were looked at.
+    pub fn look_at(&mut self, things: u32) {
+        self.things = self.things.saturating_add(things);
     }
 
     /// Whether nothing was looked at so far.

@@ -84,25 +84,35 @@ impl Default for Blind {
     }
 }
 
-/// Goes through attempts of one action. The latest doubtful attempt is enough: one before it that is still
-/// open with another key made that latest one blind already.
+/// Goes through attempts of one action.
 fn search(facts: &Facts<'_>, unit: usize, group: &[usize], blind: &mut Blind) {
+    for (before, fact) in blind_pairs(facts, unit, group) {
+        let [before, fact] = [before, fact].map(|index| &facts.book.wire.attempts[index]);
+        blind.resends += 1;
+        blind.same_key &= before.attempt.key.is_some() && before.attempt.key == fact.attempt.key;
+        blind.events.extend([before.seq, fact.seq]);
+    }
+}
+
+/// Attempts of one action, each with the one before that makes it blind. The latest doubtful attempt is
+/// enough: one before it that is still open with another key made that latest one blind already.
+pub(super) fn blind_pairs(facts: &Facts<'_>, unit: usize, group: &[usize]) -> Vec<(usize, usize)> {
     let mut window = Window::new(facts);
-    let mut last: Option<&AttemptFact<'_>> = None;
-    for fact in group.iter().map(|index| &facts.book.wire.attempts[*index]) {
-        let open = last
-            .filter(|before| !facts.lookups.answered_between(unit, before.seq, fact.seq))
-            .filter(|before| !window.protects(before, fact));
-        if let Some(before) = open {
-            blind.resends += 1;
-            blind.same_key &= before.attempt.key.is_some() && before.attempt.key == fact.attempt.key;
-            blind.events.extend([before.seq, fact.seq]);
-        }
+    let mut last: Option<usize> = None;
+    let mut pairs = Vec::new();
+    for index in group {
+        let fact = &facts.book.wire.attempts[*index];
+        let open = last.filter(|before| {
+            let before = &facts.book.wire.attempts[*before];
+            !facts.lookups.answered_between(unit, before.seq, fact.seq) && !window.protects(before, fact)
+        });
+        pairs.extend(open.map(|before| (before, *index)));
         window.pass(fact);
         if fact.doubtful() {
-            last = Some(fact);
+            last = Some(*index);
         }
     }
+    pairs
 }
 
 /// Several equal messages are owed and nothing tells them apart: each request beyond their number needs a
