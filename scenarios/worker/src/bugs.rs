@@ -92,7 +92,7 @@ pub static BUGS: &[Bug] = &[
         name: "swallow-timeout",
         kind: "K32",
         summary: "a timeout or a lost reply is taken for a success",
-        invariant: "unknown-is-explicit",
+        invariant: "no-false-success",
         explanation: "The request was written, so it must have arrived: the error handler logs and goes on. It shows under \
             timeout-before-accept and drop-before-accept, where nothing arrived, and leaves no provider id in any case.",
         seed: |policy| policy.doubt = Doubt::TakenAsDelivered,
@@ -128,7 +128,7 @@ pub static BUGS: &[Bug] = &[
         name: "recompute-recipients",
         kind: "K14",
         summary: "a restart resolves the destinations of unfinished runs again",
-        invariant: "one-identity-per-destination",
+        invariant: "no-manufactured-item",
         explanation: "Destinations come from a roster that has changed meanwhile, so a run that was committed for one recipient \
             reaches another as well. It shows under a kill before the delivery is confirmed.",
         seed: |policy| policy.recompute_recipients = true,
@@ -173,7 +173,7 @@ pub static BUGS: &[Bug] = &[
         name: "manufacture-on-restart",
         kind: "K20",
         summary: "a restart builds a second item for each unfinished delivery",
-        invariant: "no-manufactured-item",
+        invariant: "no-duplicate-effect",
         explanation: "The outbound item is reconstructed from the run's result while the old one is still there, and both are sent \
             under different keys. It shows under a kill between item-enqueued and ack-committed.",
         seed: |policy| policy.rebuild_items = true,
@@ -201,11 +201,10 @@ pub static BUGS: &[Bug] = &[
     Bug {
         name: "lease-too-short",
         kind: "K06",
-        summary: "a claim lasts less long than the request under it",
+        summary: "a claim lasts less long than the request under it, and whoever gets the item then sends it",
         invariant: "no-duplicate-effect",
-        explanation: "Nothing crashes: while the owner still waits for its answer, another worker takes the \
-            item over, finds nothing at the provider yet, and sends it too. It shows with two workers and an \
-            acceptance that comes after the first one's timeout.",
+        explanation: "Nothing crashes: the queue's visibility timeout passes while the owner still waits for its answer, and the \
+            item goes to the next worker as if it were new. It shows with two workers and an answer that takes long.",
         seed: |policy| policy.lease_too_short = true,
     },
     Bug {
@@ -257,7 +256,7 @@ pub static BUGS: &[Bug] = &[
         seed: |policy| policy.reopen_failed = true,
     },
     Bug {
-        name: "takeover-overwrites",
+        name: "takeover-ignores-outcome",
         kind: "K12",
         summary: "recovery overwrites what somebody else decided after it had read the row",
         invariant: "decided-is-final",
@@ -266,29 +265,19 @@ pub static BUGS: &[Bug] = &[
         seed: |policy| policy.take_over_unconditionally = true,
     },
     Bug {
-        name: "skip-overdue",
+        name: "forget-missed",
         kind: "K13",
         summary: "what has been due for more than an hour is passed over",
         invariant: "terminal-state-explicit",
         explanation: "The query for due items has a lower bound, so that it stays fast. After a long downtime the backlog lies \
             below it: nothing fails and nothing is sent. It shows when the next life's clock is eleven hours later.",
-        seed: |policy| policy.skip_overdue = true,
-    },
-    Bug {
-        name: "forget-missed",
-        kind: "K13",
-        summary: "occurrences that were missed while the worker was down leave no trace",
-        invariant: "no-lost-action",
-        explanation: "After downtime only the latest occurrence is sent, which is the declared policy, but \
-            the skipped ones have no row that says so. It shows with a schedule whose start lies some \
-            occurrences back.",
         seed: |policy| policy.forget_missed = true,
     },
     Bug {
         name: "render-at-send",
         kind: "K14",
         summary: "the request's body is made when it is sent",
-        invariant: "replay-faithful",
+        invariant: "stable-key",
         explanation: "A retry is rendered with what is known then, so it differs from what was committed and \
             from what the provider may already have. It shows at any second attempt.",
         seed: |policy| policy.render_at_send = true,

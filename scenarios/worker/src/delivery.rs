@@ -30,6 +30,11 @@ impl Worker {
         };
         let Some(mut item) = next else { return Ok(false) };
         match item.status {
+            Status::Dispatching if self.policy.lease_too_short => {
+                if self.claim(&mut item)? {
+                    self.dispatch(&mut item, false)?;
+                }
+            }
             Status::Dispatching => self.give_up_on_owner(&mut item)?,
             Status::Pending if item.first_sent_at.is_none() && !item.suspect => {
                 mark("before-claim")?;

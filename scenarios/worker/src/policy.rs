@@ -57,7 +57,7 @@ pub(crate) struct Policy {
     pub(crate) claim_unconditionally: bool,
     /// A takeover does not compare what it read with what is there now.
     pub(crate) take_over_unconditionally: bool,
-    /// A claim lasts less long than the request under it.
+    /// A claim lasts less long than the request under it, and an item whose claim has ended counts as new.
     pub(crate) lease_too_short: bool,
     /// An owner that lost its claim sends and writes all the same.
     pub(crate) unfenced: bool,
@@ -86,8 +86,6 @@ pub(crate) struct Policy {
     /// Starts of an execution are not counted.
     pub(crate) starts_uncounted: bool,
     /// What has been due for long is passed over.
-    pub(crate) skip_overdue: bool,
-    /// Occurrences that were missed leave no row.
     pub(crate) forget_missed: bool,
     /// Each start registers the schedule anew, from its first occurrence.
     pub(crate) reregister_schedules: bool,

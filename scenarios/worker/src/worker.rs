@@ -15,7 +15,7 @@ use crate::patience::patiently;
 use crate::policy::{Policy, Recovery};
 use crate::provider::Provider;
 use crate::stop::Stop;
-use crate::store::{Firing, Item, ItemStart, Settlement, Store};
+use crate::store::{Item, ItemStart, Settlement, Store};
 
 /// Pause between two looks at a ledger in which nothing is due, in milliseconds.
 const POLL_MS: u64 = 10;
@@ -126,11 +126,8 @@ impl Worker {
     /// Does one thing. Says whether there was one to do.
     fn step(&mut self) -> Result<bool, WorkerError> {
         let again = format!("-again-{}", self.life);
-        let firing = Firing {
-            record_missed: !self.policy.forget_missed,
-            again: self.policy.reregister_schedules.then_some(again.as_str()),
-        };
-        Ok(self.store.fire(firing)? || self.execute_next()? || self.deliver_next()? || self.take_feed()?)
+        let again = self.policy.reregister_schedules.then_some(again.as_str());
+        Ok(self.store.fire(again)? || self.execute_next()? || self.deliver_next()? || self.take_feed()?)
     }
 
     fn owes_anything(&self) -> Result<bool, WorkerError> {
@@ -143,7 +140,7 @@ impl Worker {
 
     /// What has been due since before this time is passed over.
     pub(crate) fn oldest_due(&self) -> i64 {
-        if self.policy.skip_overdue { now_ms() - BACKLOG_MS } else { i64::MIN }
+        if self.policy.forget_missed { now_ms() - BACKLOG_MS } else { i64::MIN }
     }
 
     /// A lease that outlasts a request and what is written after it, in milliseconds.

@@ -293,7 +293,7 @@ impl Store {
         let (mut id, mut is_found, mut is_interrupted) = (None, false, false);
         match settlement {
             Settlement::Delivered { provider_id, found, .. } => {
-                (id, is_found) = (provider_id.as_deref(), *found)
+                (id, is_found) = (provider_id.as_deref(), *found);
             }
             Settlement::Unknown { interrupted, .. } => is_interrupted = *interrupted,
             Settlement::Failed { .. } | Settlement::Review { .. } | Settlement::Pending { .. } => {}

@@ -19,7 +19,7 @@ use crate::error::WorkerError;
 pub(crate) use deliveries::{Begin, Item, Settlement, Status};
 pub(crate) use executions::{Enqueued, ItemStart, NewRun, Run};
 pub(crate) use inbox::FeedItem;
-pub(crate) use schedules::{Firing, Schedule};
+pub(crate) use schedules::Schedule;
 
 /// How long a statement waits for another writer, in milliseconds.
 const BUSY_TIMEOUT_MS: u64 = 5000;

@@ -39,15 +39,6 @@ impl Schedule {
     }
 }
 
-/// What the bugs change.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Firing<'a> {
-    /// Whether a missed occurrence leaves a row that says so.
-    pub(crate) record_missed: bool,
-    /// What an occurrence is called that is there already; `None` where it is left alone.
-    pub(crate) again: Option<&'a str>,
-}
-
 impl Store {
     /// Registers a schedule. One that is there already is left as it is.
     pub(crate) fn register(&self, schedule: &Schedule) -> Result<(), WorkerError> {
@@ -67,8 +58,9 @@ impl Store {
     }
 
     /// Makes runs of the occurrences that are due. Of several that were missed only the latest is to be done; the
-    /// others are recorded as cancelled. Says whether there were any.
-    pub(crate) fn fire(&mut self, firing: Firing<'_>) -> Result<bool, WorkerError> {
+    /// others are recorded as cancelled. `again` is what a bug appends to the id of an occurrence that is there already.
+    /// Says whether there were any.
+    pub(crate) fn fire(&mut self, again: Option<&str>) -> Result<bool, WorkerError> {
         let now = now_ms();
         if !self.is_any_due(now)? {
             return Ok(false);
@@ -78,7 +70,7 @@ impl Store {
             let last = schedule.last_due(now);
             for number in next..=last {
                 let is_missed = number < last && now - schedule.due_at(number) > MISSED_AFTER_MS;
-                materialise(&transaction, &schedule, number, is_missed, firing)?;
+                materialise(&transaction, &schedule, number, is_missed, again)?;
             }
             transaction.execute(
                 "UPDATE schedules SET next = ?2 WHERE run_id = ?1",
@@ -131,15 +123,12 @@ fn materialise(
     schedule: &Schedule,
     number: i64,
     is_missed: bool,
-    firing: Firing<'_>,
+    again: Option<&str>,
 ) -> Result<(), WorkerError> {
-    if is_missed && !firing.record_missed {
-        return Ok(());
-    }
     let of = |text: &str| text.replace('#', &number.to_string());
     let (mut run_id, destinations) = (of(&schedule.run_id), [of(&schedule.destination)]);
     let mut is_new = executions::insert_run(transaction, &run_id, &destinations, &of(&schedule.input))?;
-    if let (false, Some(again)) = (is_new, firing.again) {
+    if let (false, Some(again)) = (is_new, again) {
         run_id.push_str(again);
         is_new = executions::insert_run(transaction, &run_id, &destinations, &of(&schedule.input))?;
     }
@@ -158,8 +147,6 @@ fn materialise(
 mod tests {
     use super::*;
     use crate::store::Durability;
-
-    const RIGHT: Firing<'_> = Firing { record_missed: true, again: None };
 
     fn schedule(start_at: i64) -> Schedule {
         Schedule {
@@ -185,10 +172,10 @@ mod tests {
     fn of_missed_occurrences_the_latest_is_done_and_the_others_are_recorded() {
         let mut store = Store::open(std::path::Path::new(":memory:"), Durability::Full).unwrap();
         store.register(&schedule(now_ms() - 3 * 3_600_000 + 60_000)).unwrap();
-        assert!(store.fire(RIGHT).unwrap());
+        assert!(store.fire(None).unwrap());
         let expected = [("tick-1", "cancelled"), ("tick-2", "cancelled"), ("tick-3", "pending")];
         assert_eq!(runs(&store), expected.map(|(id, state)| (id.to_owned(), state.to_owned())));
-        assert!(!store.fire(RIGHT).unwrap(), "once each");
+        assert!(!store.fire(None).unwrap(), "once each");
         assert!(store.owes_occurrence().unwrap(), "two are still to come");
     }
 
