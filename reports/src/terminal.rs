@@ -1,6 +1,7 @@
 //! The `terminal` format: what a person reads after a run.
 
 mod block;
+mod checklist;
 mod closing;
 mod page;
 mod table;
@@ -24,7 +25,8 @@ static ENTRY: Entry = Entry {
     summary: "the result for a person at a terminal",
     explanation: "The verdict first, then one line per boundary and provider plan, then a block for each \
                   trial that does not hold: findings, counters, actions, a timeline by generation in which \
-                  `*` marks the evidence, and the command that replays it. Then what was not shown, and \
+                  `*` marks the evidence, and the command that replays it. Then the answers to the \
+                  checklist, where a profile has one, what was not shown, and \
                   what the exit code means. Nothing is said by colour alone, and control characters in \
                   the worker's texts are shown as text.",
     example: "killpoint run --report terminal=report.txt",
@@ -40,6 +42,9 @@ impl Format for Terminal {
         header(&mut page, view)?;
         table::write(&mut page, &view.rows)?;
         block::write_all(&mut page, &view.details)?;
+        if let Some(profile) = &view.profile {
+            checklist::write(&mut page, profile)?;
+        }
         closing::write(&mut page, view, options.run_dir.as_deref())
     }
 }

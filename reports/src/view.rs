@@ -12,6 +12,7 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
+use killpoint_model::checklist::{HostFacts, RunProfile};
 use killpoint_model::run::TrialRole;
 use killpoint_model::settings::Promise;
 use killpoint_model::{ExitCode, History, RunRecord, Verdict};
@@ -66,6 +67,12 @@ pub struct View {
     pub warnings: Vec<String>,
     /// What no run shows, whatever its verdict.
     pub not_claimed: Vec<String>,
+    /// The profile that chose the trials, with the answers to its checklist; absent where none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub profile: Option<RunProfile>,
+    /// What was seen of the machine and of the worker's files, where a profile asks for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostFacts>,
 }
 
 impl View {
@@ -92,6 +99,8 @@ impl View {
             containments: surroundings::containments(&record.trials, histories),
             warnings: warnings(record, histories),
             not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
+            profile: record.profile.clone(),
+            host: record.host.clone(),
         }
     }
 

@@ -12,10 +12,13 @@ mod evidence;
 mod facts;
 mod invariants;
 mod judge;
+pub mod profiles;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod slow_model;
+#[cfg(test)]
+mod slow_model_states;
 #[cfg(test)]
 mod traps;
 mod volatile;

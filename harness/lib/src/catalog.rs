@@ -13,5 +13,6 @@ pub fn catalog() -> Catalog {
         ledgers: killpoint_engine::ledgers::LEDGERS.iter().map(|ledger| *ledger.entry()).collect(),
         formats: killpoint_reports::entries(),
         plans: PROVIDER_PLANS.iter().map(|named| named.entry).collect(),
+        profiles: killpoint_checks::profiles::entries(),
     }
 }

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use killpoint_checks::{Case, judge};
+use killpoint_model::checklist::RunProfile;
 use killpoint_model::event::EventKind;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{History, RunRecord, TrialRecord, TrialVerdict, Verdict};
 
 use crate::error::RunError;
 use crate::folder::RunFolder;
+use crate::profile;
 
 /// A stored run with fresh verdicts.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub struct Checked {
     pub record: RunRecord,
     /// Histories by folder.
     pub histories: BTreeMap<String, History>,
-    /// Trials whose verdict differs from the stored one.
+    /// Trials, and lines of the profile's checklist, whose verdict differs from the stored one.
     pub changed: Vec<String>,
 }
 
@@ -57,7 +59,8 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
         }
         trial.verdict = verdict;
     }
-    record.verdict = run_verdict(&record.trials, record.interrupted);
+    changed.extend(answer_again(&mut record, &histories));
+    record.verdict = run_verdict(&record);
     Ok(Checked { record, histories, changed })
 }
 
@@ -83,9 +86,21 @@ pub(crate) fn says_nothing(history: &History) -> bool {
     !carried_through || (history.attempts().next().is_none() && !rows)
 }
 
+/// Answers the checklist of the profile again. Gives the lines whose answer differs from the stored one.
+fn answer_again(record: &mut RunRecord, histories: &BTreeMap<String, History>) -> Vec<String> {
+    let stored = record.profile.clone().map(|profile| profile.answers).unwrap_or_default();
+    profile::answer(record, histories);
+    let fresh = record.profile.iter().flat_map(|profile| &profile.answers);
+    let differs = fresh.filter(|fresh| {
+        stored.iter().find(|stored| stored.id == fresh.id).map(|stored| stored.answer) != Some(fresh.answer)
+    });
+    differs.map(|answered| format!("line {} of the checklist", answered.id)).collect()
+}
+
 /// Merges the verdicts of a run: a trial without one is inconclusive, and so is an interrupted run that
-/// has no violation.
-pub(crate) fn run_verdict(trials: &[TrialRecord], interrupted: bool) -> Verdict {
+/// has no violation. The answers to a profile's checklist count as well.
+pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
+    let (trials, interrupted) = (&record.trials, record.interrupted);
     let each = trials
         .iter()
         .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
@@ -93,16 +108,51 @@ pub(crate) fn run_verdict(trials: &[TrialRecord], interrupted: bool) -> Verdict 
     let whole = if interrupted { Verdict::Inconclusive } else { Verdict::Holds };
     // A run of baselines alone has killed nothing: it can't be green.
     let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
-    Verdict::worst(each.chain([whole, tried]))
+    let answered = record.profile.as_ref().map_or(Verdict::Holds, RunProfile::verdict);
+    Verdict::worst(each.chain([whole, tried, answered]))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use killpoint_model::Settings;
+    use killpoint_model::checklist::ProfileName;
+    use killpoint_model::run::RUN_VERSION;
+
+    fn record() -> RunRecord {
+        RunRecord {
+            format: "killpoint-run".into(),
+            version: RUN_VERSION,
+            killpoint: String::new(),
+            started_at_ms: 0,
+            command_line: Vec::new(),
+            settings: Settings::default(),
+            trials: Vec::new(),
+            warnings: Vec::new(),
+            interrupted: false,
+            verdict: Verdict::Inconclusive,
+            duration_ms: 0,
+            profile: None,
+            host: None,
+        }
+    }
 
     #[test]
     fn a_run_that_tried_nothing_is_not_green() {
-        assert_eq!(run_verdict(&[], false), Verdict::Vacuous);
-        assert_eq!(run_verdict(&[], true), Verdict::Inconclusive);
+        assert_eq!(run_verdict(&record()), Verdict::Vacuous);
+        assert_eq!(run_verdict(&RunRecord { interrupted: true, ..record() }), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn lines_are_answered_again_and_those_that_differ_are_named() {
+        let mut record = record();
+        assert_eq!(answer_again(&mut record, &BTreeMap::new()), Vec::<String>::new());
+        record.profile = Some(RunProfile::new(ProfileName::RestartSafe, Vec::new()));
+        assert_eq!(answer_again(&mut record, &BTreeMap::new()), Vec::<String>::new());
+        record.profile = Some(RunProfile::new(ProfileName::PreHosting, Vec::new()));
+        let changed = answer_again(&mut record, &BTreeMap::new());
+        assert!(changed.contains(&"line a1-1 of the checklist".to_owned()), "{changed:?}");
+        assert_eq!(answer_again(&mut record, &BTreeMap::new()), Vec::<String>::new());
+        assert_eq!(run_verdict(&record), Verdict::Vacuous);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use killpoint_model::checklist::RunProfile;
 use killpoint_model::{HitName, Plan, Settings};
 
 /// Where the plans come from.
@@ -13,6 +14,8 @@ pub enum Strategy {
     Boundaries(Vec<HitName>),
     /// Plans as written.
     Scenarios(Vec<Plan>),
+    /// The trials of a sweep, then plans as written.
+    SweepAnd(Vec<Plan>),
 }
 
 /// One run.
@@ -22,6 +25,8 @@ pub struct RunRequest {
     pub settings: Settings,
     /// Where the plans come from.
     pub strategy: Strategy,
+    /// The profile that chose the trials; its checklist is answered after them.
+    pub profile: Option<RunProfile>,
     /// Trials at the same time.
     pub jobs: usize,
     /// How often each trial is done.
@@ -41,6 +46,7 @@ impl RunRequest {
         Self {
             settings,
             strategy: Strategy::Sweep,
+            profile: None,
             jobs: 1,
             repeat: 1,
             folder: folder.into(),

@@ -11,11 +11,14 @@
 //! # }
 //! ```
 
+mod attempt;
 mod catalog;
 mod check;
 mod error;
 mod folder;
+mod host;
 mod job;
+mod profile;
 mod progress;
 mod run;
 
@@ -24,6 +27,7 @@ pub use check::{Checked, check};
 pub use error::RunError;
 pub use folder::RunFolder;
 pub use job::{Job, RunRequest, Strategy};
+pub use profile::profile;
 pub use progress::{Progress, Silent};
 pub use run::{Finished, run};
 

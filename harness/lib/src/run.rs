@@ -4,27 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use killpoint_checks::{Case, judge};
-use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
 use killpoint_model::event::EventKind;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
 use killpoint_model::verdict::ActionVerdict;
 use killpoint_model::{
-    Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, Source, SystemClock,
-    TrialRecord, TrialVerdict, Verdict,
+    Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, SystemClock, TrialRecord,
+    TrialVerdict, Verdict,
 };
 use tokio::task::JoinSet;
 
+use crate::attempt::{Ended, try_job};
 use crate::check::{run_verdict, says_nothing};
 use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
 use crate::progress::Progress;
-
-/// How often a trial is tried again when the machine, not the worker, failed, or when a boundary that can
-/// only be sampled was missed.
-const TRIES_MAX: u32 = 3;
+use crate::{host, profile};
 
 /// A finished run, with what reports need.
 #[derive(Debug)]
@@ -63,15 +59,6 @@ struct Runner<'p, P> {
     started: Instant,
 }
 
-/// A trial that ended.
-struct Ended {
-    job: Job,
-    folder: String,
-    role: TrialRole,
-    result: TrialResult,
-    duration_ms: u64,
-}
-
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
         let folder = RunFolder::create(&request.folder)?;
@@ -87,6 +74,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             interrupted: false,
             verdict: Verdict::Inconclusive,
             duration_ms: 0,
+            profile: request.profile.clone(),
+            host: None,
         };
         Ok(Self {
             settings: Arc::new(request.settings.clone()),
@@ -149,18 +138,17 @@ impl<'p, P: Progress> Runner<'p, P> {
 
     /// The distinct sets of actions that the plans need; each has its own baselines.
     fn action_groups(&self) -> Vec<Vec<killpoint_model::plan::ActionSpec>> {
-        match &self.request.strategy {
-            Strategy::Scenarios(plans) => {
-                let mut groups = Vec::new();
-                for plan in plans {
-                    if !groups.contains(&plan.actions) {
-                        groups.push(plan.actions.clone());
-                    }
-                }
-                groups
+        let (mut groups, plans) = match &self.request.strategy {
+            Strategy::Scenarios(plans) => (Vec::new(), plans.as_slice()),
+            Strategy::SweepAnd(plans) => (vec![Vec::new()], plans.as_slice()),
+            Strategy::Sweep | Strategy::Boundaries(_) => (vec![Vec::new()], &[][..]),
+        };
+        for plan in plans {
+            if !groups.contains(&plan.actions) {
+                groups.push(plan.actions.clone());
             }
-            Strategy::Sweep | Strategy::Boundaries(_) => vec![Vec::new()],
         }
+        groups
     }
 
     async fn run_baselines(
@@ -202,14 +190,11 @@ impl<'p, P: Progress> Runner<'p, P> {
                 plans.extend(self.sweep(&settings, &mut diagnostics));
             }
             Strategy::Scenarios(scenarios) => {
-                for plan in scenarios {
-                    let group =
-                        groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
-                    let reached = self.reached(group);
-                    let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &reached);
-                    diagnostics.extend(notes);
-                    plans.push((bound, group));
-                }
+                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
+            }
+            Strategy::SweepAnd(scenarios) => {
+                plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics));
+                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
             }
         }
         for (plan, _) in &plans {
@@ -223,6 +208,22 @@ impl<'p, P: Progress> Runner<'p, P> {
             format!("{}{help}", diagnostic.message)
         }));
         Ok(plans)
+    }
+
+    /// Plans as written, bound to this worker.
+    fn scenarios(
+        &self,
+        scenarios: Vec<Plan>,
+        groups: &[Vec<killpoint_model::plan::ActionSpec>],
+        diagnostics: &mut Vec<Diagnostic>,
+    ) -> Vec<(Plan, usize)> {
+        let bind = |plan: Plan| {
+            let group = groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
+            let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &self.reached(group));
+            diagnostics.extend(notes);
+            (bound, group)
+        };
+        scenarios.into_iter().map(bind).collect()
     }
 
     fn sweep(&self, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Vec<(Plan, usize)> {
@@ -246,6 +247,7 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
+        let baselines: Vec<Arc<Vec<History>>> = self.baselines.iter().cloned().map(Arc::new).collect();
         let mut waiting = jobs.into_iter();
         let mut running = JoinSet::new();
         let progress = self.progress;
@@ -255,7 +257,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             while running.len() < self.request.jobs.max(1) {
                 let Some(job) = waiting.next() else { break };
                 progress.started(&job.plan.name);
-                running.spawn(try_job(job, role, Arc::clone(&self.settings), self.folder.clone()));
+                let baselines = baselines.get(job.group).map(Arc::clone).unwrap_or_default();
+                running.spawn(try_job(job, role, Arc::clone(&self.settings), self.folder.clone(), baselines));
             }
             tokio::select! {
                 biased;
@@ -279,11 +282,11 @@ impl<'p, P: Progress> Runner<'p, P> {
     /// Judges a trial that ended, and puts it on record.
     fn take(&mut self, ended: Ended) -> Result<(), RunError> {
         let broken = self.broken_baseline(&ended);
-        let empty = Vec::new();
-        let baselines = self.baselines.get(ended.job.group).unwrap_or(&empty);
         let history = &ended.result.history;
-        let judged = judge(&Case { settings: &self.settings, role: ended.role, history, baselines });
-        let verdict = broken.is_none().then_some(judged);
+        let verdict = broken.is_none().then(|| ended.judged.clone());
+        if self.record.profile.is_some() && self.record.host.is_none() {
+            self.record.host = Some(host::observe(&self.folder.trial(&ended.folder), &self.settings));
+        }
         if verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds) {
             self.folder.tidy(&ended.folder);
         }
@@ -304,7 +307,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.histories.insert(trial.folder.clone(), ended.result.history);
         self.progress.finished(&trial);
         self.record.trials.push(trial);
-        self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
+        self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.record.warnings.extend(broken.clone());
         self.folder.write(&self.record)?;
@@ -376,47 +379,31 @@ impl<'p, P: Progress> Runner<'p, P> {
         }));
     }
 
+    /// Finds the line of the worker's output that says most, for the profile's checklist.
+    fn read_logs(&mut self) {
+        let Some(host) = &mut self.record.host else { return };
+        for trial in &self.record.trials {
+            let Some(history) = self.histories.get(&trial.folder) else { continue };
+            let line = host::log_line(&self.folder.trial(&trial.folder), &trial.folder, history);
+            let says_most = line.as_ref().is_some_and(|line| line.names_attempt);
+            if says_most || host.log.is_none() {
+                host.log = line;
+            }
+            if says_most {
+                return;
+            }
+        }
+    }
+
     fn close(&mut self) -> Result<(), RunError> {
         self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
-        self.record.verdict = run_verdict(&self.record.trials, self.record.interrupted);
+        self.read_logs();
+        profile::answer(&mut self.record, &self.histories);
+        self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.folder.write(&self.record)
     }
-}
-
-/// Runs one trial, again where only the machine failed or where luck decides whether a sample is taken in
-/// time. Every try has a folder of its own; the last one counts.
-async fn try_job(
-    job: Job,
-    role: TrialRole,
-    settings: Arc<Settings>,
-    run: RunFolder,
-) -> Result<Ended, RunError> {
-    let mut attempt = 1;
-    loop {
-        let begun = Instant::now();
-        let retry = if attempt == 1 { String::new() } else { format!("-try{attempt}") };
-        let folder = format!("{}{retry}", job.folder());
-        let spec =
-            TrialSpec { settings: Arc::clone(&settings), plan: job.plan.clone(), folder: run.trial(&folder) };
-        let result = run_trial(spec).await.map_err(|error| RunError::SetupFailed(error.to_string()))?;
-        let infrastructure = matches!(result.error, Some(TrialError::Infrastructure { .. }));
-        if attempt < TRIES_MAX && (infrastructure || sample_was_missed(&job.plan, &result.history)) {
-            attempt += 1;
-            continue;
-        }
-        let duration_ms = begun.elapsed().as_millis() as u64;
-        return Ok(Ended { job, folder, role, result, duration_ms });
-    }
-}
-
-/// Whether a fault waits at a ledger boundary that passed between two samples.
-fn sample_was_missed(plan: &Plan, history: &History) -> bool {
-    let at_ledger = plan.faults.iter().any(|fault| fault.at.source == Some(Source::Ledger));
-    let landed = |event: &EventKind| matches!(event, EventKind::FaultDone { landed: true, .. });
-    let landings = history.events.iter().filter(|event| landed(&event.event)).count();
-    at_ledger && landings < plan.faults.len()
 }
 
 /// What the faults say of their parameters.

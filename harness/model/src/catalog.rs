@@ -33,11 +33,13 @@ pub struct Catalog {
     pub formats: Vec<Entry>,
     /// Named points of the provider's plan space.
     pub plans: Vec<Entry>,
+    /// Ready-made selections of trials.
+    pub profiles: Vec<Entry>,
 }
 
 impl Catalog {
     /// The kinds with their entries, in the order in which `list` shows them.
-    pub fn kinds(&self) -> [(&'static str, &[Entry]); 7] {
+    pub fn kinds(&self) -> [(&'static str, &[Entry]); 8] {
         [
             ("faults", &self.faults),
             ("boundaries", &self.boundaries),
@@ -46,6 +48,7 @@ impl Catalog {
             ("ledgers", &self.ledgers),
             ("formats", &self.formats),
             ("plans", &self.plans),
+            ("profiles", &self.profiles),
         ]
     }
 }

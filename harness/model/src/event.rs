@@ -270,7 +270,7 @@ pub enum EventKind {
         what: String,
     },
     /// The worker's own metrics were read. Canonical names: `created`, `attempts`, `acceptances`, `unknown`,
-    /// `reconciled-successes`, `reconciled-failures`, `awaiting-review`.
+    /// `reconciled-successes`, `reconciled-failures`, `awaiting-review`, `execution-failures`, `delivery-failures`.
     Metrics {
         /// Canonical name to value.
         values: std::collections::BTreeMap<String, u64>,

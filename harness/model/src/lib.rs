@@ -8,6 +8,7 @@
 //! truth), [`finding`] and [`verdict`] (what follows from it), [`settings`] (what the user configured).
 
 pub mod catalog;
+pub mod checklist;
 pub mod clock;
 pub mod diagnostic;
 pub mod event;

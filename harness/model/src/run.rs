@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::checklist::{HostFacts, RunProfile};
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::text_enum::text_enum;
 use crate::verdict::{TrialVerdict, Verdict};
 
 /// Version of `run.json`: major, minor. The refuse rules are those of a history.
-pub const RUN_VERSION: (u32, u32) = (1, 0);
+pub const RUN_VERSION: (u32, u32) = (1, 1);
 
 text_enum! {
     /// What a trial is for.
@@ -69,4 +70,10 @@ pub struct RunRecord {
     pub verdict: Verdict,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
+    /// The profile that was asked for, with its answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<RunProfile>,
+    /// What was seen of the machine and of the worker's files, where a profile asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostFacts>,
 }

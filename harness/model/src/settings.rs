@@ -385,7 +385,10 @@ mod tests {
         env.insert("Stripe_Api_Key".into(), "sk_live_1".into());
         settings.producer = Some(settings.worker.command.clone());
         let masked = settings.clone().masked();
-        assert_eq!(masked.producer.as_ref().map(|command| command.env["Stripe_Api_Key"].as_str()), Some("***"));
+        assert_eq!(
+            masked.producer.as_ref().map(|command| command.env["Stripe_Api_Key"].as_str()),
+            Some("***")
+        );
         assert_eq!(masked.worker.command.env["Stripe_Api_Key"], "***");
         assert_eq!(masked.worker.command.env["PROVIDER_URL"], "{provider.rest}");
         assert_eq!(settings.worker.command.env["Stripe_Api_Key"], "sk_live_1");

@@ -7,9 +7,9 @@ use killpoint_model::event::{CommandRole, KillProof, SettledBy};
 use killpoint_model::{EventKind, HitName, LedgerView, Plan, Source};
 
 use super::ledger_changes::LedgerChanges;
-use super::{narrate_control, narrate_provider};
 use super::rows::fault_text;
 use super::timeline::{StepKind, Weight};
+use super::{narrate_control, narrate_provider};
 use crate::sanitise::shorten;
 
 /// Longest worker's or system's text within a step, in characters.

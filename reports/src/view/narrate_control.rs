@@ -19,9 +19,11 @@ pub(super) fn tell(event: &EventKind) -> Option<Told> {
         EventKind::Signalled { worker, signal } => {
             told(Worker, Major, format!("signal {signal} sent to worker {worker}"))
         }
-        EventKind::PartKilled { worker, part, processes } => {
-            told(Worker, Major, format!("{part} of worker {worker} killed: {processes} processes; the rest lives"))
-        }
+        EventKind::PartKilled { worker, part, processes } => told(
+            Worker,
+            Major,
+            format!("{part} of worker {worker} killed: {processes} processes; the rest lives"),
+        ),
         EventKind::StoreFault { name, path, begins, detail } => {
             let state = if *begins { "begins" } else { "is over" };
             told(Fault, Major, format!("{name} {state} on {}: {}", short(path), short(detail)))
@@ -47,7 +49,9 @@ pub(super) fn tell(event: &EventKind) -> Option<Told> {
         EventKind::Alarm { worker, source, text } => {
             told(Worker, Major, format!("worker {worker} raised an alarm by {source}: {}", short(text)))
         }
-        EventKind::ProducerHeld => told(Fault, Major, "the producer waits with its transaction open".to_owned()),
+        EventKind::ProducerHeld => {
+            told(Fault, Major, "the producer waits with its transaction open".to_owned())
+        }
         EventKind::ProducerEnded { committed } => {
             let how = if *committed { "committed" } else { "rolled back" };
             told(Fault, Major, format!("the producer's transaction was {how}"))
@@ -64,5 +68,8 @@ fn scanned(places: u32, leaks: &[Leak]) -> String {
     if found.is_empty() {
         return format!("{places} places scanned for planted credentials: none outside the declared ones");
     }
-    format!("{places} places scanned for planted credentials, found: {}", shorten(&found.join(", "), TEXT_CHARS_MAX))
+    format!(
+        "{places} places scanned for planted credentials, found: {}",
+        shorten(&found.join(", "), TEXT_CHARS_MAX)
+    )
 }

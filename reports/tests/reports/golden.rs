@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use killpoint_model::checklist::{AnswerWord, Answered, HostFacts, ProfileName, Proof, RunProfile, Skipped};
 use killpoint_model::event::{CommandRole, Containment, KillProof, ProcessLimit, SettledBy};
 use killpoint_model::history::Header;
 use killpoint_model::plan::{Commit, Reply};
@@ -60,11 +61,57 @@ pub(crate) fn golden() -> Golden {
             interrupted: false,
             verdict: Verdict::Violated,
             duration_ms: 2319,
+            profile: Some(profile()),
+            host: Some(HostFacts { file_system: Some("ext4".into()), ..HostFacts::default() }),
         },
         histories: histories
             .into_iter()
             .map(|(folder, events)| (folder.to_owned(), history(folder, events)))
             .collect(),
+    }
+}
+
+fn profile() -> RunProfile {
+    let answered = |id: &str, question: &str, answer, because: &str| Answered {
+        id: id.into(),
+        article: "Your Agent Finished the Job. Did the Email Actually Leave?".into(),
+        question: question.into(),
+        answer,
+        because: because.into(),
+        proofs: match answer {
+            AnswerWord::NotShown => Vec::new(),
+            _ => vec![Proof { trial: "003-kill".into(), events: vec![9, 17] }],
+        },
+        to_do: (answer != AnswerWord::Yes).then(|| "add `[metrics]` and map the worker's own names".into()),
+    };
+    RunProfile {
+        name: ProfileName::PreHosting,
+        skipped: vec![Skipped {
+            scenario: "cleanup-then-redelivery".into(),
+            why: "`cleanup-then-redelivery` needs the worker's own cleanup command, and none is configured"
+                .into(),
+            to_do: "add `[cleanup]` with its `command`".into(),
+        }],
+        answers: vec![
+            answered(
+                "a1-1",
+                "Is execution completion separate from outbound delivery confirmation?",
+                AnswerWord::Yes,
+                "1 trial with a kill that left an open delivery: no-false-success holds",
+            ),
+            answered(
+                "a1-2",
+                "Is the idempotency key created before dispatch and persisted across restarts?",
+                AnswerWord::No,
+                &format!("stable-key: two keys for {HOSTILE}"),
+            ),
+            answered(
+                "a1-5",
+                "Do metrics distinguish accepted, delivered, unknown, and failed?",
+                AnswerWord::NotShown,
+                "no trial with acceptances and unknown among the worker's metrics",
+            ),
+        ],
     }
 }
 

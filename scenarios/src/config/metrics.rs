@@ -21,6 +21,8 @@ pub(super) const CANONICAL_METRICS: &[&str] = &[
     "reconciled-successes",
     "reconciled-failures",
     "awaiting-review",
+    "execution-failures",
+    "delivery-failures",
 ];
 
 /// Reads the section. `settings` has the ledger already.

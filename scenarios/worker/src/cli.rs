@@ -33,7 +33,13 @@ enum Command {
     /// Commit actions to the ledger, one by one
     Enqueue(Actions),
     /// Commit actions to the ledger, all in one transaction
-    Produce(Actions),
+    Produce {
+        #[command(flatten)]
+        actions: Actions,
+        /// Append this to ids and texts, so that one file serves `enqueue` and `produce`
+        #[arg(long, value_name = "TEXT", default_value = "", allow_hyphen_values = true)]
+        suffix: String,
+    },
     /// Commit a schedule to the ledger
     Schedule {
         #[command(flatten)]
@@ -58,7 +64,7 @@ enum Command {
         #[arg(long, value_name = "PATH")]
         db: PathBuf,
     },
-    /// Print the seven counters as JSON lines of name and value
+    /// Print the counters as JSON lines of name and value
     Metrics {
         /// The ledger
         #[arg(long, value_name = "PATH")]
@@ -190,8 +196,8 @@ pub fn main(args: &[String]) -> i32 {
 fn execute(command: Command, output: &mut dyn Write) -> Result<(), WorkerError> {
     match command {
         Command::Enqueue(Actions { ledger, actions }) => enqueue(&mut ledger.open()?, &actions, output),
-        Command::Produce(Actions { ledger, actions }) => {
-            produce(&mut ledger.open()?, &actions, ledger.policy(), output)
+        Command::Produce { actions: Actions { ledger, actions }, suffix } => {
+            produce(&mut ledger.open()?, &actions, &suffix, ledger.policy(), output)
         }
         Command::Schedule { ledger, registration } => register(&ledger.open()?, registration),
         Command::Run(run) => worker(run)?.run(),

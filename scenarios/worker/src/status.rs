@@ -40,7 +40,7 @@ ORDER BY e.rowid, d.rowid, wanted.key"
 /// be none. The states are the worker's own words, to be mapped by [`LEDGER_STATES`].
 pub const LEDGER_QUERY: &str = ledger_query!();
 
-/// Rows of name and value: the seven counters, kept apart. All but `awaiting-review` only grow; `unknown` counts
+/// Rows of name and value: the counters, kept apart. All but `awaiting-review` only grow; `unknown` counts
 /// outcomes, whatever became of them.
 pub const METRICS_QUERY: &str = concat!(
     "WITH ledger AS (",
@@ -52,7 +52,9 @@ UNION ALL SELECT 'acceptances', coalesce(sum(acceptances), 0) FROM deliveries
 UNION ALL SELECT 'unknown', coalesce(sum(doubts), 0) FROM deliveries
 UNION ALL SELECT 'reconciled-successes', coalesce(sum(found), 0) FROM deliveries
 UNION ALL SELECT 'reconciled-failures', coalesce(sum(not_found), 0) FROM deliveries
-UNION ALL SELECT 'awaiting-review', count(*) FROM ledger WHERE state = 'review'"
+UNION ALL SELECT 'awaiting-review', count(*) FROM ledger WHERE state = 'review'
+UNION ALL SELECT 'execution-failures', count(*) FROM executions WHERE execution_status IN ('failed', 'quarantined')
+UNION ALL SELECT 'delivery-failures', count(*) FROM deliveries WHERE delivery_status = 'failed'"
 );
 
 /// The worker's own words for delivery states, each with the canonical one.
