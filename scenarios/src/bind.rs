@@ -9,7 +9,8 @@ use crate::code::Code;
 
 /// Gives each canonical name in `plan` its meaning: what `[boundaries]` says, or else a mark of that name
 /// where the baseline `reached` one, or else the meaning that the name has everywhere. An ordinal counts
-/// on from the hit that the name is bound to.
+/// on from the hit that the name is bound to. A name whose meaning the baseline did not reach stays as it is: it
+/// may belong to recovery, and the trial takes its mark or its general meaning, whichever comes first.
 ///
 /// The diagnostics are warnings about names whose meaning the baseline did not reach: the fault may still
 /// come, in recovery, but a trial in which it does not proves nothing.
@@ -21,10 +22,14 @@ pub fn bind(plan: &Plan, settings: &Settings, reached: &BTreeSet<HitName>) -> (P
             continue;
         }
         let hit = meaning(&fault.at, settings, reached);
-        if !reached.iter().any(|other| other.series() == hit.series()) {
-            diagnostics.push(never_reached(&fault.at, &hit));
+        if reached.iter().any(|other| other.series() == hit.series()) {
+            fault.at = hit;
+            continue;
         }
-        fault.at = hit;
+        diagnostics.push(never_reached(&fault.at, &hit));
+        if settings.bindings.contains_key(&fault.at.point) {
+            fault.at = hit;
+        }
     }
     (bound, diagnostics)
 }
@@ -101,8 +106,9 @@ mod tests {
 
     #[test]
     fn a_canonical_name_that_was_not_reached_is_named() {
-        let (hit, diagnostics) = bound("ack-committed", &Settings::default(), &["provider:committed#1"]);
-        assert_eq!(hit, "ledger:confirmed#1");
+        let reached = ["provider:committed#1"];
+        let (hit, diagnostics) = bound("ack-committed", &Settings::default(), &reached);
+        assert_eq!(hit, "ack-committed#1", "it may come in recovery, as a mark or as its general meaning");
         let [warning] = diagnostics.as_slice() else { panic!("{diagnostics:?}") };
         assert_eq!((warning.code.as_str(), warning.severity), ("boundary-not-reached", Severity::Warning));
         assert_eq!(
@@ -115,6 +121,14 @@ mod tests {
                 "say what it means: `ack-committed = \"mark:…\"` under `[boundaries]`, or call mark(\"ack-committed\") in the worker"
             )
         );
+    }
+
+    #[test]
+    fn what_the_configuration_says_holds_for_recovery_too() {
+        let mut settings = Settings::default();
+        settings.bindings.insert("recovery-scanned".into(), "mark:scanned#1".parse().unwrap());
+        let (hit, diagnostics) = bound("recovery-scanned#2", &settings, &["provider:committed#1"]);
+        assert_eq!((hit.as_str(), diagnostics.len()), ("mark:scanned#2", 1));
     }
 
     #[test]

@@ -37,7 +37,9 @@ pub(crate) fn names_actions(text: &str) -> bool {
 pub(crate) fn check(text: &str, span: Span, place: Place, dialect: &str, log: &mut Log) {
     let provider = format!("provider.{dialect}");
     let known: &[&str] = match place {
-        Place::Command => &["state", &provider, "actions", "actions.file", "worker", "generation"],
+        Place::Command => {
+            &["state", &provider, "actions", "actions.file", "producer.file", "worker", "generation"]
+        }
         Place::LedgerCommand => &["copy", &provider, "actions", "actions.file"],
         Place::LedgerPath => &["state"],
     };

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use killpoint::model::{Clock, ExitCode, HitName, Plan, SystemClock};
+use killpoint::model::checklist::{ProfileName, RunProfile};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, Settings, SystemClock};
 use killpoint::reports::{self, Options, View};
 use killpoint::{Finished, RunError, RunRequest, scenarios};
 
@@ -41,6 +42,9 @@ pub(crate) struct Selection {
     /// Kill at this boundary only, such as provider:committed#1; may be given again
     #[arg(long, value_name = "NAME")]
     boundary: Vec<String>,
+    /// A ready-made selection of trials: restart-safe, or pre-hosting with its checklist
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Where the plans come from [default: scenario if one is named, else sweep]
     #[arg(long, value_enum)]
     strategy: Option<Strategy>,
@@ -94,8 +98,30 @@ impl Selection {
         })
     }
 
+    /// The strategy that was asked for, with the profile that made it; a sweep where nothing was.
+    pub(crate) fn trials(
+        &self,
+        settings: &Settings,
+    ) -> Result<(killpoint::Strategy, Option<RunProfile>), Diagnosed> {
+        let Some(name) = &self.profile else {
+            return Ok((self.strategy()?.unwrap_or(killpoint::Strategy::Sweep), None));
+        };
+        if !self.scenario.is_empty() || !self.boundary.is_empty() || self.strategy.is_some() {
+            let what = "--profile chooses the trials itself; leave --scenario, --boundary and --strategy out";
+            return Err(Diagnosed::one("two-strategies", what));
+        }
+        let name: ProfileName = name
+            .parse()
+            .map_err(|error| Diagnosed::one("unknown-profile", &format!("--profile: {error}")))?;
+        let (strategy, profile) = killpoint::profile(name, settings).map_err(|error| match error {
+            RunError::Invalid(problems) => Diagnosed::plain(problems),
+            other => Diagnosed::one("bad-profile", &other.to_string()),
+        })?;
+        Ok((strategy, Some(profile)))
+    }
+
     /// The strategy that was asked for; `None` where nothing was.
-    pub(crate) fn strategy(&self) -> Result<Option<killpoint::Strategy>, Diagnosed> {
+    fn strategy(&self) -> Result<Option<killpoint::Strategy>, Diagnosed> {
         if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep))
         {
             let what = "--scenario and a sweep (--boundary, --strategy sweep) exclude each other; run them one by one";
@@ -119,12 +145,17 @@ impl Selection {
     }
 }
 
+/// A scenario of the library.
+pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
+    let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
+    diagnostics::value_of(loaded, entry.text)
+}
+
 /// A scenario by name, or from a file.
 pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
     let catalog = killpoint::catalog();
     if let Some(entry) = scenarios::LIBRARY.iter().find(|entry| entry.name == name) {
-        let loaded = scenarios::load_scenario(entry.text, &format!("{name}.toml"), &catalog);
-        return diagnostics::value_of(loaded, entry.text).map(|scenario| scenario.plan);
+        return load_library(entry).map(|scenario| scenario.plan);
     }
     if !Path::new(name).is_file() {
         let names = scenarios::LIBRARY.iter().map(|entry| entry.name);

@@ -25,7 +25,7 @@ struct Arguments {
 
 fn main() -> ProcessExitCode {
     // The demo's worker is this program again: it must not read killpoint's own command line.
-    if let Some(code) = command::demo::built_in_worker() {
+    if let Some(code) = command::demo_worker::built_in_worker() {
         return ProcessExitCode::from(code);
     }
     let arguments = match Arguments::try_parse() {

@@ -1,7 +1,8 @@
 //! What the user configured, read and resolved. Paths are absolute; templates are not filled in yet.
 //!
 //! Templates in `argv` and `env`: `{state}` (the trial's state directory), `{provider.DIALECT}` (base
-//! address, such as `http://127.0.0.1:40123`), `{actions}` (how many actions), `{actions.file}` (a JSON
+//! address, such as `http://127.0.0.1:40123`), `{actions}` (how many actions), `{producer.file}` (a JSON Lines file of one action that
+//! is not among them, for the producer), `{actions.file}` (a JSON
 //! Lines file of them), `{worker}` (1, 2, …), `{generation}`, and, in the ledger's command, `{copy}`.
 
 use std::collections::BTreeMap;

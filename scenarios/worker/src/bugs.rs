@@ -38,7 +38,7 @@ pub static BUGS: &[Bug] = &[
         name: "blind-resend",
         kind: "K01",
         summary: "an item that may have been accepted is sent again without a lookup",
-        invariant: "no-blind-resend",
+        invariant: "no-duplicate-effect",
         explanation: "After a lost reply, or a restart that finds an item in flight, the worker assumes that nothing arrived. It \
             shows wherever the provider had the request: kill at provider-accepted, drop-after-accept, timeout-after-accept.",
         seed: |policy| policy.resend_without_lookup = true,
@@ -295,7 +295,7 @@ pub static BUGS: &[Bug] = &[
         name: "enqueue-outside",
         kind: "K19",
         summary: "the producer enqueues outside its transaction",
-        invariant: "nothing-from-rollback",
+        invariant: "no-manufactured-item",
         explanation: "The outbox rows are visible at once, and the worker sends what the business transaction \
             then takes back. It shows when the producer is held at producer-open and rolled back.",
         seed: |policy| policy.enqueue_outside = true,

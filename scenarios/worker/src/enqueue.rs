@@ -35,11 +35,14 @@ pub(crate) fn enqueue(store: &mut Store, actions: &Path, output: &mut dyn Write)
 pub(crate) fn produce(
     store: &mut Store,
     actions: &Path,
+    suffix: &str,
     policy: Policy,
     output: &mut dyn Write,
 ) -> Result<(), WorkerError> {
     let mut runs = Vec::new();
-    each_action(actions, |_, run| {
+    each_action(actions, |_, mut run| {
+        run.id.push_str(suffix);
+        run.input.push_str(suffix);
         runs.push(run);
         Ok(())
     })?;

@@ -10,7 +10,7 @@ use crate::show;
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// scenarios, faults, boundaries, invariants, dialects, ledgers, formats or plans [default: all]
+    /// scenarios, faults, boundaries, invariants, dialects, ledgers, formats, plans or profiles [default: all]
     kind: Option<String>,
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]

@@ -1,7 +1,8 @@
 //! One file per subcommand.
 
 mod check;
-pub(crate) mod demo;
+mod demo;
+pub(crate) mod demo_worker;
 mod explain;
 mod list;
 mod mark;

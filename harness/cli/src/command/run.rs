@@ -38,9 +38,10 @@ impl Run {
 
     fn request(&self) -> Result<RunRequest, Diagnosed> {
         let (settings, replay) = self.settings()?;
-        let strategy = self.selection.strategy()?;
+        let (strategy, profile) = self.selection.trials(&settings)?;
         Ok(RunRequest {
-            strategy: strategy.unwrap_or(killpoint::Strategy::Sweep),
+            strategy,
+            profile,
             jobs: self.selection.jobs(),
             repeat: self.selection.repeat(),
             folder: self.selection.folder(),

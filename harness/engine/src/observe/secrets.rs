@@ -39,10 +39,10 @@ impl Canaries {
         let mut values = BTreeMap::new();
         let url = settings.url.then_some("url");
         for name in settings.env.iter().map(String::as_str).chain(url) {
-            let mut random = [0; 12];
+            let mut random = [0; 16];
             fs::File::open("/dev/urandom")?.read_exact(&mut random)?;
-            let hex: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-            values.insert(name.to_owned(), format!("kpcanary{hex}"));
+            let number = u128::from_be_bytes(random);
+            values.insert(name.to_owned(), format!("kpcanary{number:032x}"));
         }
         Ok(Self { values, declared: settings.declared.clone() })
     }
@@ -71,14 +71,12 @@ impl Canaries {
     }
 
     /// The canaries in some bytes that are not declared to be there.
-    fn in_bytes<'c>(&'c self, place: &str, bytes: &[u8]) -> impl Iterator<Item = Leak> {
-        let found: Vec<Leak> = self
-            .values
+    fn in_bytes(&self, place: &str, bytes: &[u8]) -> Vec<Leak> {
+        self.values
             .iter()
             .filter(|(_, value)| contains(bytes, value.as_bytes()) && !self.is_declared(place))
             .map(|(name, _)| Leak { canary: name.clone(), place: place.to_owned() })
-            .collect();
-        found.into_iter()
+            .collect()
     }
 
     /// Whether a place is one where credentials may be.

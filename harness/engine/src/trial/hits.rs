@@ -1,9 +1,11 @@
 //! What happens when a named moment is reached: stop the tree, read the ledger, do the fault that is due.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use killpoint_model::event::EventKind;
+use killpoint_model::hit::CANONICAL;
 use killpoint_model::ledger::LedgerView;
 use killpoint_model::plan::FaultAt;
 use killpoint_model::{HitName, Source};
@@ -42,6 +44,13 @@ pub(super) enum Onward {
     Dead,
 }
 
+/// Whether a canonical name can mean a hit.
+fn is_meant(name: &HitName, hit: &HitName) -> bool {
+    let everywhere =
+        CANONICAL.iter().find(|(canonical, _)| *canonical == name.point).map(|(_, meaning)| *meaning);
+    (hit.source == Some(Source::Mark) && hit.point == name.point) || everywhere == Some(hit.series().as_str())
+}
+
 impl Trial {
     /// Handles one moment from its name to the fault that is due there.
     pub(super) async fn reach(&mut self, reached: Reached) -> Result<Onward, TrialError> {
@@ -76,6 +85,18 @@ impl Trial {
             })
             .collect();
         let mut names = vec![self.counter.count(reached.name.clone())];
+        // Canonical names that the baseline did not reach belong to recovery: whichever of their meanings
+        // comes, a mark of that name or what it means everywhere, is the moment.
+        let unbound: BTreeSet<String> = self
+            .plan
+            .faults
+            .iter()
+            .filter(|fault| fault.at.source.is_none() && is_meant(&fault.at, &reached.name))
+            .map(|fault| fault.at.point.clone())
+            .collect();
+        for point in unbound {
+            names.push(self.counter.count(HitName { source: None, point, selector: None, ordinal: 1 }));
+        }
         for selector in selectors {
             let selected = self.counter.count(HitName { selector: Some(selector), ..reached.name.clone() });
             if !names.contains(&selected) {
@@ -130,6 +151,10 @@ impl Trial {
             },
         };
         self.recorder.append(EventKind::FaultDone { at: due.at, landed: landing.landed, note: landing.note });
+        if self.state_at_death.is_some() && !self.has_live_worker() {
+            // What the fault itself did to the files is not the next life's doing.
+            self.state_at_death = Some(Signature::of_tree(&self.state));
+        }
         self.extend_deadline();
         let dead = match self.workers.get(&worker).filter(|_| worker != COMMANDS) {
             Some(worker) => worker.life == Life::Killed,

@@ -202,7 +202,6 @@ impl Trial {
             snapshot: setup::provider_snapshot(&spec.settings)?,
             inbound: spec.settings.inbound.clone(),
             watch_for: canaries.pairs(),
-            ..ServerConfig::default()
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
         let server = Server::start(config, Arc::new(watch), clock).await.map_err(|error| {
@@ -261,6 +260,7 @@ impl Trial {
         let planted = self.canaries.env().map(|(name, value)| (name.clone(), value.clone()));
         self.next_life.env.extend(planted);
         self.templates.set("actions", self.actions().len().to_string());
+        self.templates.set("producer.file", self.folder.join("producer.jsonl").display().to_string());
         self.templates.set("actions.file", self.folder.join("actions.jsonl").display().to_string());
         if let Some(settings) = &self.settings.ledger {
             let query = self.settings.settle.query.as_deref();

@@ -5,6 +5,7 @@ use std::fs;
 use killpoint_model::Settings;
 use killpoint_model::event::{CommandRole, EventKind};
 use killpoint_model::history::line_of;
+use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::settings::CommandSettings;
 
@@ -32,8 +33,22 @@ pub(super) fn provider_snapshot(settings: &Settings) -> Result<Vec<ProviderEvent
         .collect()
 }
 
+/// The action that the producer commits: none of the trial's own.
+fn produced() -> ActionSpec {
+    ActionSpec { id: "produced-1".into(), to: vec!["produced@example.com".into()], body: "produced".into() }
+}
+
 impl Trial {
     pub(super) async fn set_up(&mut self) -> Result<(), TrialError> {
+        // A mount over the state directory must be there before a slot takes over the mounts.
+        let prepared: Vec<_> = self
+            .plan
+            .faults
+            .iter()
+            .filter_map(|due| {
+                Some((due.fault.name.clone(), faults::find(&due.fault.name)?.prepare(&self.state)))
+            })
+            .collect();
         let commands = self.open_worker(COMMANDS).await?;
         self.recorder.append(EventKind::TrialStarted {
             plan: self.plan.clone(),
@@ -41,6 +56,12 @@ impl Trial {
             containment_reason: commands.slot().containment_reason().map(str::to_owned),
             process_limit: commands.slot().process_limit(),
         });
+        for (name, prepared) in prepared {
+            match prepared {
+                Ok(active) => self.active.extend(active),
+                Err(why) => drop(self.limitation(&name, why)),
+            }
+        }
         self.make_state().await?;
         let from =
             self.settings.state.from.as_ref().map_or("fresh".into(), |path| path.display().to_string());
@@ -60,13 +81,7 @@ impl Trial {
         let io = |error: std::io::Error| TrialError::from_io("making the state directory", &error);
         let lines: String = self.actions().iter().map(line_of).collect();
         fs::write(self.folder.join("actions.jsonl"), lines).map_err(io)?;
-        for due in self.plan.faults.clone() {
-            match faults::find(&due.fault.name).map(|fault| fault.prepare(&self.state)) {
-                Some(Ok(Some(active))) => self.keep_active(active),
-                Some(Err(why)) => drop(self.limitation(&due.fault.name, why)),
-                Some(Ok(None)) | None => {}
-            }
-        }
+        fs::write(self.folder.join("producer.jsonl"), line_of(&produced())).map_err(io)?;
         let (from, state) = (self.settings.state.from.clone(), self.state.clone());
         blocking(move || match from {
             Some(from) => crate::state::copy_tree(&from, &state).map_err(|error| TrialError::Setup {
