@@ -7,8 +7,9 @@ use killpoint_model::finding::{InvariantOutcome, InvariantStatus};
 use killpoint_model::hit::{CANONICAL, HitName, Source};
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::verdict::TrialEvidence;
-use killpoint_model::{Fault, LedgerView, Plan};
+use killpoint_model::{Fault, History, LedgerView, Plan};
 
+use crate::facts::rare;
 use crate::judge::Case;
 
 /// Faults that end a life, after which another one has to come.
@@ -24,7 +25,8 @@ fn is_deadly(fault: &Fault) -> bool {
 
 /// Collects the evidence of a trial.
 pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEvidence {
-    let events = &case.history.events;
+    let rare = rare(case.history);
+    let events = rare.as_slice();
     let plan = events.iter().find_map(|event| match &event.event {
         EventKind::TrialStarted { plan, .. } => Some(plan),
         _ => None,
@@ -38,7 +40,7 @@ pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEv
         evidence.generation_advanced = kills.advanced(events, &mut missing);
         evidence.recovery_acted = kills.recovered(case, &mut missing);
         evidence.faults_landed = faults_landed(events, plan, &mut missing);
-        evidence.provider_plan_fired = rules(events, plan, &mut missing);
+        evidence.provider_plan_fired = rules(case.history, plan, &mut missing);
         evidence.faults_over = faults_over(events, plan, &mut missing);
     } else {
         evidence.boundary_reached = Some(false);
@@ -61,11 +63,11 @@ pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEv
 
 /// Names under which a boundary of the plan may have been recorded: a canonical one is bound by the
 /// settings, by a mark of that name, or by default.
-fn names_of(at: &HitName, case: &Case<'_>) -> Vec<String> {
-    let with_ordinal = |hit: &HitName| HitName { ordinal: at.ordinal, ..hit.clone() }.to_string();
-    let mut names = vec![at.to_string()];
+fn names_of(at: &HitName, case: &Case<'_>) -> Vec<HitName> {
+    let with_ordinal = |hit: &HitName| HitName { ordinal: at.ordinal, ..hit.clone() };
+    let mut names = vec![at.clone()];
     if at.source.is_none() {
-        names.push(HitName { source: Some(Source::Mark), ..at.clone() }.to_string());
+        names.push(HitName { source: Some(Source::Mark), ..at.clone() });
         names.extend(case.settings.bindings.get(&at.point).map(with_ordinal));
         let default = CANONICAL.iter().find(|(name, _)| *name == at.point);
         names.extend(default.and_then(|(_, hit)| hit.parse::<HitName>().ok()).as_ref().map(with_ordinal));
@@ -74,15 +76,19 @@ fn names_of(at: &HitName, case: &Case<'_>) -> Vec<String> {
 }
 
 fn boundaries(case: &Case<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
-    let hits: BTreeSet<String> = (case.history.events.iter())
-        .filter_map(|event| match &event.event {
-            EventKind::Hit { hit, live: true, .. } => Some(hit.to_string()),
-            _ => None,
-        })
-        .collect();
+    if plan.faults.is_empty() {
+        return None;
+    }
+    let wanted: Vec<Vec<HitName>> = plan.faults.iter().map(|fault| names_of(&fault.at, case)).collect();
+    let known: BTreeSet<&HitName> = wanted.iter().flatten().collect();
+    let hits = case.history.events.iter().filter_map(|event| match &event.event {
+        EventKind::Hit { hit, live: true, .. } => known.get(hit).copied(),
+        _ => None,
+    });
+    let hits: BTreeSet<&HitName> = hits.collect();
     let mut complete = true;
-    for fault in &plan.faults {
-        if !names_of(&fault.at, case).iter().any(|name| hits.contains(name)) {
+    for (fault, names) in plan.faults.iter().zip(&wanted) {
+        if !names.iter().any(|name| hits.contains(name)) {
             complete = false;
             missing.push(format!(
                 "boundary `{}` was never reached by a living worker: compare with the hits of the baseline, or correct its name or ordinal",
@@ -90,7 +96,7 @@ fn boundaries(case: &Case<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option
             ));
         }
     }
-    (!plan.faults.is_empty()).then_some(complete)
+    Some(complete)
 }
 
 /// Faults of the plan that end a life, with what followed each announcement.
@@ -124,7 +130,7 @@ impl<'a> FaultKill<'a> {
 }
 
 impl<'a> FaultKills<'a> {
-    fn read(plan: &Plan, events: &'a [Event]) -> Self {
+    fn read(plan: &Plan, events: &[&'a Event]) -> Self {
         let planned = plan.faults.iter().filter(|fault| is_deadly(&fault.fault)).count();
         let mut announced: Vec<FaultKill<'a>> = Vec::new();
         let mut open = false;
@@ -181,7 +187,7 @@ impl<'a> FaultKills<'a> {
         (self.planned > 0 || !self.announced.is_empty()).then_some(complete)
     }
 
-    fn advanced(&self, events: &[Event], missing: &mut Vec<String>) -> Option<bool> {
+    fn advanced(&self, events: &[&Event], missing: &mut Vec<String>) -> Option<bool> {
         let spawned: Vec<(u64, u32)> = (events.iter())
             .filter(|event| matches!(event.event, EventKind::Spawned { .. }))
             .map(|event| (event.seq, event.generation))
@@ -292,10 +298,13 @@ fn nothing_owed(kill: &Event, at_death: Option<&LedgerView>, case: &Case<'_>) ->
     }
 }
 
-fn rules(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
-    let fired: BTreeSet<&str> = (events.iter())
-        .filter_map(|event| match &event.event {
-            EventKind::Provider(ProviderEvent::RuleFired { rule, .. }) => Some(rule.as_str()),
+fn rules(history: &History, plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+    if plan.rules.is_empty() {
+        return None;
+    }
+    let fired: BTreeSet<&str> = (history.provider())
+        .filter_map(|(_, event)| match event {
+            ProviderEvent::RuleFired { rule, .. } => Some(rule.as_str()),
             _ => None,
         })
         .collect();
@@ -309,11 +318,11 @@ fn rules(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<boo
             ));
         }
     }
-    (!plan.rules.is_empty()).then_some(complete)
+    Some(complete)
 }
 
 /// Every fault that was announced says that it took hold; deadly ones are known by their signal as well.
-fn faults_landed(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+fn faults_landed(events: &[&Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
     let mut complete = true;
     let mut waiting: Vec<(&HitName, &Fault)> = Vec::new();
     for event in events {
@@ -345,7 +354,7 @@ fn faults_landed(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Op
 }
 
 /// Whether nothing that the plan needs was lacking.
-fn means_at_hand(events: &[Event], missing: &mut Vec<String>) -> Option<bool> {
+fn means_at_hand(events: &[&Event], missing: &mut Vec<String>) -> Option<bool> {
     let before = missing.len();
     for event in events {
         if let EventKind::Limitation { what, why } = &event.event {
@@ -356,7 +365,7 @@ fn means_at_hand(events: &[Event], missing: &mut Vec<String>) -> Option<bool> {
 }
 
 /// Workers that a fault stopped and nobody let go on, as they are at the end of a trial.
-fn still_stopped(events: &[Event]) -> BTreeSet<u32> {
+fn still_stopped(events: &[&Event]) -> BTreeSet<u32> {
     let mut stopped = BTreeSet::new();
     for event in events {
         match &event.event {
@@ -377,7 +386,7 @@ fn still_stopped(events: &[Event]) -> BTreeSet<u32> {
     stopped
 }
 
-fn faults_over(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+fn faults_over(events: &[&Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
     let mut over = false;
     let mut looked = false;
     for event in events {
@@ -405,7 +414,7 @@ fn faults_over(events: &[Event], plan: &Plan, missing: &mut Vec<String>) -> Opti
     (!plan.is_baseline()).then_some(complete)
 }
 
-fn settled(events: &[Event], missing: &mut Vec<String>) -> bool {
+fn settled(events: &[&Event], missing: &mut Vec<String>) -> bool {
     let complete =
         events.iter().any(|event| matches!(event.event, EventKind::Settled { window_complete: true, .. }))
             && !events.iter().any(|event| matches!(event.event, EventKind::NotSettled { .. }));

@@ -9,7 +9,7 @@ use killpoint_model::verdict::{ActionOutcome, TrialEvidence, TrialVerdict, Verdi
 use killpoint_model::{History, Settings};
 
 use crate::evidence;
-use crate::facts::Facts;
+use crate::facts::{Facts, rare};
 use crate::invariants::{INVARIANTS, Invariant};
 
 /// One trial with all that its judgement depends on.
@@ -92,7 +92,7 @@ fn doubts(case: &Case<'_>, facts: Option<&Facts<'_>>) -> Vec<String> {
     if case.history.truncated {
         doubts.push("the history ends before the end of the trial: run the trial again".to_owned());
     }
-    for event in &case.history.events {
+    for event in rare(case.history) {
         if let EventKind::Infrastructure { doing, error } = &event.event {
             doubts
                 .push(format!("the machine failed while {doing} ({error}): free the resource and run again"));

@@ -1,8 +1,8 @@
 //! Which rows of the ledger a request is about.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
-use killpoint_model::Settings;
+use killpoint_model::{LedgerRow, Settings};
 use serde_json::Value;
 
 use crate::facts::ledger::Ledger;
@@ -23,7 +23,8 @@ pub(crate) enum Joined {
     Nothing,
 }
 
-type ByDestination<'a> = BTreeMap<(&'a str, Option<&'a str>), BTreeSet<usize>>;
+/// Rows by a name and a destination, in order. Looked up and never iterated, so its order can't show.
+type ByDestination<'a> = HashMap<(&'a str, Option<&'a str>), Vec<usize>>;
 
 /// Rows by all that can name them.
 pub(crate) struct Joiner<'a> {
@@ -31,10 +32,10 @@ pub(crate) struct Joiner<'a> {
     by_key: ByDestination<'a>,
     by_provider_id: ByDestination<'a>,
     by_text: ByDestination<'a>,
-    by_destination: BTreeMap<&'a str, BTreeSet<usize>>,
+    by_destination: HashMap<&'a str, Vec<usize>>,
     /// The action behind a name, whatever the destination.
-    actions: BTreeMap<&'a str, &'a str>,
-    texts: BTreeMap<usize, &'a str>,
+    actions: HashMap<&'a str, &'a str>,
+    texts: HashMap<usize, &'a str>,
 }
 
 impl<'a> Joiner<'a> {
@@ -42,36 +43,50 @@ impl<'a> Joiner<'a> {
     /// the wire, and are not compared.
     pub(crate) fn new(ledger: &Ledger<'a>, directed: bool) -> Self {
         let mut joiner = Self {
-            by_action: BTreeMap::new(),
-            by_key: BTreeMap::new(),
-            by_provider_id: BTreeMap::new(),
-            by_text: BTreeMap::new(),
-            by_destination: BTreeMap::new(),
-            actions: BTreeMap::new(),
-            texts: BTreeMap::new(),
+            by_action: HashMap::with_capacity(ledger.rows.len()),
+            by_key: HashMap::new(),
+            by_provider_id: HashMap::new(),
+            by_text: HashMap::new(),
+            by_destination: HashMap::new(),
+            actions: HashMap::with_capacity(ledger.rows.len()),
+            texts: HashMap::new(),
         };
         for (index, row) in ledger.rows.iter().enumerate() {
             let destination = row.destination.filter(|_| directed);
-            joiner.by_action.entry((row.action, destination)).or_default().insert(index);
+            put(&mut joiner.by_action, (row.action, destination), index);
             joiner.actions.insert(row.action, row.action);
             if let Some(destination) = destination {
-                joiner.by_destination.entry(destination).or_default().insert(index);
+                joiner.by_destination.entry(destination).or_default().push(index);
             }
+            let mut before: Option<&LedgerRow> = None;
             for (_, sighting) in &row.sightings {
-                if let Some(key) = &sighting.key {
-                    joiner.by_key.entry((key, destination)).or_default().insert(index);
-                    joiner.actions.entry(key).or_insert(row.action);
-                }
-                if let Some(id) = &sighting.provider_id {
-                    joiner.by_provider_id.entry((id, destination)).or_default().insert(index);
-                }
-                if let Some(text) = &sighting.text {
-                    joiner.by_text.entry((text, destination)).or_default().insert(index);
-                    joiner.texts.insert(index, text);
-                }
+                joiner.add(sighting, before.replace(sighting), (index, destination), row.action);
             }
         }
         joiner
+    }
+
+    /// Takes the names of one sighting that the sighting before did not have.
+    fn add(
+        &mut self,
+        row: &'a LedgerRow,
+        before: Option<&LedgerRow>,
+        (index, destination): (usize, Option<&'a str>),
+        action: &'a str,
+    ) {
+        let is_new =
+            |of: fn(&LedgerRow) -> &Option<String>| before.is_none_or(|before| of(before) != of(row));
+        if let Some(key) = row.key.as_deref().filter(|_| is_new(|row| &row.key)) {
+            put(&mut self.by_key, (key, destination), index);
+            self.actions.entry(key).or_insert(action);
+        }
+        if let Some(id) = row.provider_id.as_deref().filter(|_| is_new(|row| &row.provider_id)) {
+            put(&mut self.by_provider_id, (id, destination), index);
+        }
+        if let Some(text) = row.text.as_deref().filter(|_| is_new(|row| &row.text)) {
+            put(&mut self.by_text, (text, destination), index);
+            self.texts.insert(index, text);
+        }
     }
 
     /// Finds the rows of an attempt at one recipient: the strongest identity that finds any wins.
@@ -82,30 +97,25 @@ impl<'a> Joiner<'a> {
         recipient: &str,
         text: Option<&str>,
     ) -> Joined {
-        let attempt = fact.attempt;
-        let mut names: Vec<&str> = Vec::new();
-        leaves(&attempt.body, &mut names);
         let made = || fact.effects.iter().map(|index| effects[*index].effect);
+        let action: Vec<&str> = fact.attempt.action.as_deref().into_iter().collect();
+        let key: Vec<&str> = fact.attempt.key.as_deref().into_iter().collect();
+        let by_own = [(&self.by_action, &action), (&self.by_key, &key)];
+        if let Some(rows) = by_own.into_iter().find_map(|level| found(&[level], recipient)) {
+            return Joined::Rows(rows);
+        }
+        let ids: Vec<&str> = made().map(|effect| effect.id.as_str()).collect();
+        if let Some(rows) = found(&[(&self.by_provider_id, &ids)], recipient) {
+            return Joined::Rows(rows);
+        }
+        let mut names: Vec<&str> = Vec::new();
+        leaves(&fact.attempt.body, &mut names);
         names.extend(made().flat_map(|effect| effect.recognizers.iter().map(|found| found.value.as_str())));
         names.retain(|name| name.len() >= NAME_CHARS_MIN);
-
-        let action: Vec<&str> = attempt.action.as_deref().into_iter().collect();
-        let key: Vec<&str> = attempt.key.as_deref().into_iter().collect();
-        let ids: Vec<&str> = made().map(|effect| effect.id.as_str()).collect();
         let text: Vec<&str> = text.into_iter().collect();
-        let levels: [&[(&ByDestination<'a>, &[&str])]; 5] = [
-            &[(&self.by_action, &action)],
-            &[(&self.by_key, &key)],
-            &[(&self.by_provider_id, &ids)],
-            &[(&self.by_action, &names), (&self.by_key, &names)],
-            &[(&self.by_text, &text)],
-        ];
-        for level in levels {
-            let rows: BTreeSet<usize> =
-                level.iter().flat_map(|(index, words)| found(index, words, recipient)).collect();
-            if !rows.is_empty() {
-                return Joined::Rows(rows.into_iter().collect());
-            }
+        let by_name = found(&[(&self.by_action, &names), (&self.by_key, &names)], recipient);
+        if let Some(rows) = by_name.or_else(|| found(&[(&self.by_text, &text)], recipient)) {
+            return Joined::Rows(rows);
         }
         let known = action.iter().chain(&key).chain(&names).find_map(|name| self.actions.get(name));
         match (known, self.alone(recipient, text.first().copied())) {
@@ -127,9 +137,24 @@ impl<'a> Joiner<'a> {
     }
 }
 
-fn found(index: &ByDestination<'_>, words: &[&str], recipient: &str) -> BTreeSet<usize> {
-    let places = words.iter().flat_map(|word| [(*word, Some(recipient)), (*word, None)]);
-    places.filter_map(|place| index.get(&place)).flatten().copied().collect()
+fn put<'a>(index: &mut ByDestination<'a>, place: (&'a str, Option<&'a str>), row: usize) {
+    let rows = index.entry(place).or_default();
+    if rows.last() != Some(&row) {
+        rows.push(row);
+    }
+}
+
+/// Rows that some word names, in order; `None` where there are none.
+fn found<'b>(level: &[(&ByDestination<'_>, &Vec<&'b str>)], recipient: &'b str) -> Option<Vec<usize>> {
+    let mut rows: Vec<usize> = Vec::new();
+    for (index, words) in level {
+        for place in words.iter().flat_map(|word| [(*word, Some(recipient)), (*word, None)]) {
+            rows.extend(index.get(&place).into_iter().flatten());
+        }
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    (!rows.is_empty()).then_some(rows)
 }
 
 /// Whether rows name their destinations in the words of the wire: at least one of them was a recipient.

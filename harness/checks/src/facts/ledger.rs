@@ -1,6 +1,6 @@
 //! What the worker believed, over time: ledger views and each row through them.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use killpoint_model::event::EventKind;
 use killpoint_model::{History, HitName, LedgerRow, LedgerView};
@@ -46,7 +46,8 @@ impl<'a> Ledger<'a> {
     /// Reads the ledger views of a history.
     pub(crate) fn read(history: &'a History) -> Self {
         let mut ledger = Self::default();
-        let mut index: BTreeMap<(&str, Option<&str>), usize> = BTreeMap::new();
+        // Looked up and never iterated, so its order can't show.
+        let mut index: HashMap<(&str, Option<&str>), usize> = HashMap::new();
         for event in &history.events {
             let (at, view, is_final) = match &event.event {
                 EventKind::Ledger { at, view } if view.exact => (at.as_ref(), view, false),
@@ -60,10 +61,18 @@ impl<'a> Ledger<'a> {
             if view.rows.is_some() {
                 ledger.readable.push((event.seq, number));
             }
-            let mut shown = Vec::new();
-            for row in view.rows.iter().flatten() {
+            let rows = view.rows.as_deref().unwrap_or_default();
+            let mut shown = Vec::with_capacity(rows.len());
+            for (place, row) in rows.iter().enumerate() {
                 let next = ledger.rows.len();
-                let at = *index.entry((&row.action, row.destination.as_deref())).or_insert(next);
+                let identity = (row.action.as_str(), row.destination.as_deref());
+                // Most rows stand where they stood in the look before.
+                let before = ledger.shown.last().and_then(|shown| shown.get(place)).copied();
+                let same = before.filter(|at| {
+                    let known: &RowFact<'_> = &ledger.rows[*at];
+                    (known.action, known.destination) == identity
+                });
+                let at = same.unwrap_or_else(|| *index.entry(identity).or_insert(next));
                 if at == next {
                     ledger.rows.push(RowFact {
                         action: &row.action,

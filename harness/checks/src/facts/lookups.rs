@@ -1,6 +1,6 @@
 //! Which lookups were answered for which unit, and when.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use crate::facts::units::{Book, Unit};
 use crate::volatile::leaves;
@@ -46,10 +46,15 @@ pub(crate) struct Lookups {
 impl Lookups {
     /// Reads the answered lookups of a book.
     pub(crate) fn read(book: &Book<'_>) -> Self {
-        let effect_ids: BTreeMap<&str, usize> =
-            (book.wire.effects.iter().enumerate()).map(|(at, fact)| (fact.effect.id.as_str(), at)).collect();
+        // Looked up and never iterated, so their order can't show.
+        let mut effect_ids: HashMap<&str, usize> = HashMap::new();
+        if !book.wire.lookups.is_empty() {
+            effect_ids
+                .extend(book.wire.effects.iter().enumerate().map(|(at, fact)| (fact.effect.id.as_str(), at)));
+        }
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut pairs: Vec<Vec<(u64, u64)>> = Vec::new();
         let mut listings = Vec::new();
-        let mut by_name: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
         let mut found = vec![None; book.units.len()];
         for fact in &book.wire.lookups {
             let Some(answered) = fact.answered() else { continue };
@@ -58,18 +63,18 @@ impl Lookups {
                 listings.push(pair);
             }
             for name in names_in(&fact.lookup.subject) {
-                by_name.entry(name).or_default().push(pair);
+                let number = *numbers.entry(name).or_insert_with(|| {
+                    pairs.push(Vec::new());
+                    pairs.len() - 1
+                });
+                pairs[number].push(pair);
             }
             for effect in fact.lookup.found.iter().filter_map(|id| effect_ids.get(id.as_str())) {
                 found[book.unit_of_effect[*effect]].get_or_insert(fact.seq);
             }
         }
-        let numbers: BTreeMap<&str, usize> =
-            by_name.keys().enumerate().map(|(index, name)| (*name, index)).collect();
-        let of_unit = (book.units.iter())
-            .map(|unit| names_of(book, unit).iter().filter_map(|name| numbers.get(name)).copied().collect())
-            .collect();
-        let series = by_name.into_values().map(Series::of).collect();
+        let of_unit = (book.units.iter()).map(|unit| series_of(book, unit, &numbers)).collect();
+        let series = pairs.into_iter().map(Series::of).collect();
         Self { listings: Series::of(listings), series, of_unit, found }
     }
 
@@ -91,22 +96,34 @@ fn names_in(subject: &str) -> BTreeSet<&str> {
     words.chain([subject]).filter(|name| !name.is_empty()).collect()
 }
 
-/// Everything that a lookup could name a unit by.
-fn names_of<'b>(book: &'b Book<'_>, unit: &'b Unit) -> BTreeSet<&'b str> {
-    let mut names: BTreeSet<&str> = unit.actions.iter().map(String::as_str).collect();
-    for row in unit.rows.iter().flat_map(|row| &book.ledger.rows[*row].sightings).map(|(_, row)| row) {
-        names.extend(row.key.as_deref());
-        names.extend(row.provider_id.as_deref());
+/// The series of everything that a lookup could name a unit by.
+fn series_of(book: &Book<'_>, unit: &Unit, numbers: &HashMap<&str, usize>) -> Vec<usize> {
+    let mut series = Vec::new();
+    if numbers.is_empty() {
+        return series;
     }
+    let mut add = |name: &str| series.extend(numbers.get(name));
+    unit.actions.iter().for_each(|action| add(action));
+    for row in &unit.rows {
+        let mut before = None;
+        for (_, row) in &book.ledger.rows[*row].sightings {
+            let names = (row.key.as_deref(), row.provider_id.as_deref());
+            if before.replace(names) != Some(names) {
+                names.0.into_iter().chain(names.1).for_each(&mut add);
+            }
+        }
+    }
+    let mut strings = Vec::new();
     for fact in unit.attempts.iter().map(|index| &book.wire.attempts[*index]) {
-        names.extend(fact.attempt.key.as_deref());
-        let mut found = Vec::new();
-        leaves(&fact.attempt.body, &mut found);
-        names.extend(found);
+        strings.extend(fact.attempt.key.as_deref());
+        leaves(&fact.attempt.body, &mut strings);
     }
     for effect in unit.effects.iter().map(|index| book.wire.effects[*index].effect) {
-        names.insert(&effect.id);
-        names.extend(effect.recognizers.iter().map(|found| found.value.as_str()));
+        strings.push(&effect.id);
+        strings.extend(effect.recognizers.iter().map(|found| found.value.as_str()));
     }
-    names
+    strings.into_iter().for_each(add);
+    series.sort_unstable();
+    series.dedup();
+    series
 }

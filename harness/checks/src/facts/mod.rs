@@ -1,9 +1,9 @@
 //! The facts of one trial, computed once: attempts with their end, effects, rows through time, and one
 //! account per action and recipient.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use killpoint_model::event::EventKind;
+use killpoint_model::event::{Event, EventKind};
 use killpoint_model::settings::Promise;
 use killpoint_model::{History, HitName, LedgerRow, Settings};
 
@@ -32,8 +32,6 @@ pub struct Facts<'a> {
     pub(crate) book: Book<'a>,
     /// The first fault-free trial, where there is one that can be relied on.
     pub(crate) baseline: Option<Book<'a>>,
-    /// The history that it was read from.
-    pub(crate) baseline_history: Option<&'a History>,
     /// Why the baselines can't be relied on.
     pub(crate) baselines_differ: Option<BaselinesDiffer>,
     pub(crate) lookups: Lookups,
@@ -45,8 +43,13 @@ pub struct Facts<'a> {
     pub(crate) timeline: Timeline,
     /// Who sent each attempt, parallel to those of the book.
     pub(crate) senders: Vec<Option<Sender>>,
-    /// Where each hit occurred, and what it was about.
-    hits: BTreeMap<&'a HitName, Vec<(u64, Option<&'a str>)>>,
+    /// Every event but those of which there are many: of the provider, hits, looks at the ledger, output.
+    pub(crate) rare: Vec<&'a Event>,
+    /// The units that each row stands for.
+    units_of_rows: Vec<Vec<usize>>,
+    /// Where each hit at which the ledger was read occurred, and what it was about. Looked up and never
+    /// iterated, so its order can't show.
+    hits: HashMap<&'a HitName, Vec<(u64, Option<&'a str>)>>,
     /// Words of the final look that no baseline has.
     pub(crate) new_words: Vec<&'a str>,
     /// The final look, or the last event where there was none.
@@ -87,6 +90,7 @@ impl<'a> Facts<'a> {
             && !book.ledger.rows.is_empty()
             && !book.joins()
             && !baseline.as_ref().is_some_and(Book::joins);
+        let rare = rare(case.history);
         let mut facts = Self {
             settings: case.settings,
             history: case.history,
@@ -94,16 +98,17 @@ impl<'a> Facts<'a> {
             unjoined,
             volatile,
             volatile_known: case.baselines.len() >= 2 && baselines_differ.is_none(),
+            hits: hits(case.history, &book),
+            units_of_rows: units_of_rows(&book),
             book,
             baseline,
-            baseline_history: trusted,
             baselines_differ,
             lookups,
             accounts: Vec::new(),
             kills: kills(case.history),
-            timeline: Timeline::read(case.history),
-            senders: senders(case.history),
-            hits: hits(case.history),
+            timeline: Timeline::read(&rare),
+            senders: senders(case.history, &rare),
+            rare,
             new_words: new_words(case.history, case.baselines),
             final_seq: final_seq(case.history),
         };
@@ -164,15 +169,9 @@ impl<'a> Facts<'a> {
         self.settings.promise == Promise::AtLeastOnceKeyed && !self.settings.provider.idempotency.dedupe
     }
 
-    /// The units that each row stands for.
-    pub(crate) fn units_of_rows(&self) -> BTreeMap<usize, Vec<usize>> {
-        let mut map: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (index, unit, _) in self.units() {
-            for row in &unit.rows {
-                map.entry(*row).or_default().push(index);
-            }
-        }
-        map
+    /// The units that a row stands for.
+    pub(crate) fn units_of_row(&self, row: usize) -> &[usize] {
+        &self.units_of_rows[row]
     }
 
     /// The life of the worker in which an event was recorded.
@@ -233,11 +232,41 @@ fn kills(history: &History) -> Vec<u64> {
     going_on.filter(|event| matches!(event.event, EventKind::Killed { .. })).map(|event| event.seq).collect()
 }
 
-fn hits(history: &History) -> BTreeMap<&HitName, Vec<(u64, Option<&str>)>> {
-    let mut map: BTreeMap<&HitName, Vec<(u64, Option<&str>)>> = BTreeMap::new();
+/// Every event of a history but those of which there are many.
+pub(crate) fn rare(history: &History) -> Vec<&Event> {
+    let is_rare = |event: &&Event| {
+        !matches!(
+            event.event,
+            EventKind::Provider(_)
+                | EventKind::Hit { .. }
+                | EventKind::Ledger { .. }
+                | EventKind::Output { .. }
+        )
+    };
+    history.events.iter().filter(is_rare).collect()
+}
+
+fn units_of_rows(book: &Book<'_>) -> Vec<Vec<usize>> {
+    let mut of_rows = vec![Vec::new(); book.ledger.rows.len()];
+    for (index, unit) in book.units.iter().enumerate() {
+        for row in &unit.rows {
+            of_rows[*row].push(index);
+        }
+    }
+    of_rows
+}
+
+fn hits<'a>(history: &'a History, book: &Book<'a>) -> HashMap<&'a HitName, Vec<(u64, Option<&'a str>)>> {
+    let mut map: HashMap<&HitName, Vec<(u64, Option<&str>)>> =
+        book.ledger.views.iter().filter_map(|view| Some((view.at?, Vec::new()))).collect();
+    if map.is_empty() {
+        return map;
+    }
     for event in &history.events {
-        if let EventKind::Hit { hit, subject, .. } = &event.event {
-            map.entry(hit).or_default().push((event.seq, subject.as_deref()));
+        if let EventKind::Hit { hit, subject, .. } = &event.event
+            && let Some(at) = map.get_mut(hit)
+        {
+            at.push((event.seq, subject.as_deref()));
         }
     }
     map

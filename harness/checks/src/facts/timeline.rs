@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::History;
-use killpoint_model::event::EventKind;
+use killpoint_model::event::{Event, EventKind};
+use killpoint_model::provider::ProviderEvent;
 
 /// Faults that put an earlier state of the store in place: what a row said before is not what it became.
 const ROLLBACKS: [&str; 2] = ["store-restore", "store-rollback"];
@@ -40,12 +41,12 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Reads a history, in one pass.
-    pub(crate) fn read(history: &History) -> Self {
+    /// Reads the rare events of a history, in one pass.
+    pub(crate) fn read(rare: &[&Event]) -> Self {
         let mut timeline = Self::default();
         let mut open: BTreeMap<&str, u64> = BTreeMap::new();
         let mut going_on = true;
-        for event in &history.events {
+        for event in rare {
             let seq = event.seq;
             match &event.event {
                 EventKind::Settled { .. } | EventKind::NotSettled { .. } => {
@@ -154,11 +155,16 @@ impl Timeline {
 
 /// Which worker sent each attempt, as far as that can be told: the only one that could, or else the one
 /// that made the latest mark.
-pub(crate) fn senders(history: &History) -> Vec<Option<Sender>> {
+pub(crate) fn senders(history: &History, rare: &[&Event]) -> Vec<Option<Sender>> {
     let mut senders = Vec::new();
+    let others = |event: &&Event| matches!(event.event, EventKind::Spawned { worker, .. } if worker > 1);
+    if !rare.iter().any(others) {
+        senders.resize(history.attempts().count(), None);
+        return senders;
+    }
     let mut watch = Watch::default();
     for event in &history.events {
-        if let EventKind::Provider(killpoint_model::provider::ProviderEvent::Received(_)) = &event.event {
+        if let EventKind::Provider(ProviderEvent::Received(_)) = &event.event {
             senders.push(watch.sender());
         } else {
             watch.see(event.seq, &event.event);

@@ -3,7 +3,7 @@
 //! Two rows, or two payloads, that nothing tells apart are one unit of which several are owed: counting
 //! stays right, and nothing is guessed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use killpoint_model::{History, Settings};
 
@@ -83,7 +83,7 @@ pub(crate) struct Book<'a> {
     pub(crate) directed: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Identity {
     Rows(usize),
     Action(String),
@@ -168,9 +168,10 @@ impl<'a> Book<'a> {
         settings: &Settings,
         volatile: &BTreeSet<String>,
     ) {
-        let mut index: BTreeMap<(Identity, &str, &str), usize> = BTreeMap::new();
-        let mut places: BTreeMap<(usize, &str), usize> = BTreeMap::new();
-        let mut used = BTreeSet::new();
+        // Looked up and never iterated, so their order can't show.
+        let mut index: HashMap<(Identity, &str, &str), usize> = HashMap::new();
+        let mut places: HashMap<(usize, &str), usize> = HashMap::new();
+        let mut used = vec![false; pools.roots.len()];
         for parcel in parcels {
             let fact = &self.wire.attempts[parcel.attempt];
             let payload = normalised(&fact.attempt.body, volatile);
@@ -181,7 +182,7 @@ impl<'a> Book<'a> {
                 self.units.len() - 1
             });
             if let Identity::Rows(root) = identity {
-                used.insert(root);
+                used[root] = true;
             }
             let unit = &mut self.units[at];
             unit.payloads.insert(payload);
@@ -197,8 +198,8 @@ impl<'a> Book<'a> {
         self.name_by_rows();
     }
 
-    fn place_effects(&mut self, places: &BTreeMap<(usize, &str), usize>, volatile: &BTreeSet<String>) {
-        let mut strays: BTreeMap<(&str, Option<&str>, String), usize> = BTreeMap::new();
+    fn place_effects(&mut self, places: &HashMap<(usize, &str), usize>, volatile: &BTreeSet<String>) {
+        let mut strays: HashMap<(&str, Option<&str>, String), usize> = HashMap::new();
         for (index, fact) in self.wire.effects.iter().enumerate() {
             let effect = fact.effect;
             let place = fact.attempt.and_then(|attempt| places.get(&(attempt, effect.recipient.as_str())));
@@ -224,9 +225,9 @@ impl<'a> Book<'a> {
         }
     }
 
-    fn add_unsent_rows(&mut self, pools: &Pools, used: &BTreeSet<usize>) {
+    fn add_unsent_rows(&mut self, pools: &Pools, used: &[bool]) {
         for (root, members) in &pools.members {
-            if !used.contains(root) {
+            if !used[*root] {
                 let destination = self.ledger.rows[members[0]].destination.unwrap_or_default();
                 let recipient = if self.directed { destination.to_owned() } else { String::new() };
                 self.units.push(Unit { recipient, rows: members.clone(), ..Unit::default() });

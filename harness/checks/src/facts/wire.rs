@@ -1,6 +1,6 @@
 //! What happened on the wire: attempts with their end, effects, lookups with their answers.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use killpoint_model::History;
 use killpoint_model::plan::{CutAt, ProviderPlan, Reply};
@@ -155,17 +155,22 @@ pub(crate) struct Wire<'a> {
     pub(crate) attempts: Vec<AttemptFact<'a>>,
     pub(crate) effects: Vec<EffectFact<'a>>,
     pub(crate) lookups: Vec<LookupFact<'a>>,
+    /// Polls and acknowledgements of the feed, and steps of the provider's clock.
+    pub(crate) apart: Vec<(u64, &'a ProviderEvent)>,
+    /// Connections that were accepted.
+    pub(crate) connections: u32,
 }
 
+/// Where each number is. Looked up and never iterated, so its order can't show.
 #[derive(Default)]
 struct Index<'a> {
-    attempts: BTreeMap<u32, usize>,
-    effects: BTreeMap<&'a str, usize>,
-    commits: BTreeMap<(u32, &'a str), usize>,
-    lookups: BTreeMap<u32, usize>,
+    attempts: HashMap<u32, usize>,
+    effects: HashMap<&'a str, usize>,
+    commits: HashMap<(u32, &'a str), usize>,
+    lookups: HashMap<u32, usize>,
     /// Rules that took something, by whether it was a lookup and its number: in whichever order the log
     /// tells it.
-    plans: BTreeMap<(bool, u32), ProviderPlan>,
+    plans: HashMap<(bool, u32), ProviderPlan>,
 }
 
 impl<'a> Wire<'a> {
@@ -230,6 +235,10 @@ impl<'a> Wire<'a> {
                     _ => {}
                 }
             }
+            ProviderEvent::Connected { .. } => self.connections += 1,
+            ProviderEvent::Fed { .. }
+            | ProviderEvent::FeedAcknowledged { .. }
+            | ProviderEvent::ClockStepped { .. } => self.apart.push((seq, event)),
             other => self.progress(seq, other, index),
         }
     }

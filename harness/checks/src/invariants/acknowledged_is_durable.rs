@@ -37,7 +37,7 @@ impl Invariant for AcknowledgedIsDurable {
             &ENTRY,
             "no acknowledged action can be found among the rows, and the store was not checked: give `state.enqueue`, and map the action's id as `action`",
         );
-        for event in &facts.history.events {
+        for event in &facts.rare {
             if let EventKind::Integrity { sound, detail } = &event.event {
                 looked.look();
                 if !sound {
@@ -69,14 +69,14 @@ impl Invariant for AcknowledgedIsDurable {
 
 /// Where the commit of the actions was acknowledged.
 fn acknowledged(facts: &Facts<'_>) -> Option<u64> {
-    let mut ran = facts.history.events.iter().filter(|event| {
+    let mut ran = facts.rare.iter().filter(|event| {
         matches!(event.event, EventKind::CommandRan { role: CommandRole::Enqueue, code: Some(0), .. })
     });
     ran.next().map(|event| event.seq)
 }
 
 fn actions<'b>(facts: &'b Facts<'_>) -> &'b [ActionSpec] {
-    let planned = facts.history.events.iter().find_map(|event| match &event.event {
+    let planned = facts.rare.iter().find_map(|event| match &event.event {
         EventKind::TrialStarted { plan, .. } if !plan.actions.is_empty() => Some(plan.actions.as_slice()),
         _ => None,
     });

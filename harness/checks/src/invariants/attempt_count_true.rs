@@ -1,12 +1,11 @@
 //! The worker's count of attempts is the provider's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use killpoint_model::Entry;
 
 use super::{Invariant, Looked, doubt_unusable_rows};
 use crate::facts::Facts;
-use crate::facts::units::Unit;
 
 static ENTRY: Entry = Entry {
     name: "attempt-count-true",
@@ -43,20 +42,24 @@ impl Invariant for AttemptCountTrue {
         };
         let tallies = tallies(facts);
         let counts_retries = counts_retries(&tallies);
-        for tally in tallies {
+        for tally in &tallies {
             looked.look();
             let counted = tally.counted + if counts_retries { tally.rows } else { 0 };
             let wire = tally.attempts.len() as u64;
-            let mut events: Vec<u64> = tally.attempts.iter().map(|(seq, _)| *seq).collect();
-            events.push(seq);
+            let ahead = counted > wire + facts.timeline.interruptions() as u64;
+            if counted >= wire && !ahead {
+                continue;
+            }
+            let subject = facts.book.units[tally.unit].subject();
             let what = format!("the row counts {} attempts, the provider got {wire} requests", tally.counted);
-            let unexplained = wire.saturating_sub(tally.cut());
-            if counted < unexplained {
-                looked.violation(tally.subject, what, events);
-            } else if counted < wire {
-                looked.note(tally.subject, format!("{what}: what a death cut is not counted"), events);
-            } else if counted > wire + facts.timeline.interruptions() as u64 {
-                looked.note(tally.subject, format!("{what}: some were counted and never sent"), events);
+            let attempts = tally.attempts.iter().map(|at| facts.book.wire.attempts[*at].seq);
+            let events = attempts.chain([seq]).collect();
+            if ahead {
+                looked.note(subject, format!("{what}: some were counted and never sent"), events);
+            } else if counted < wire - tally.cut(facts) {
+                looked.violation(subject, what, events);
+            } else {
+                looked.note(subject, format!("{what}: what a death cut is not counted"), events);
             }
         }
         looked
@@ -65,30 +68,39 @@ impl Invariant for AttemptCountTrue {
 
 /// The rows that nothing tells apart, with what they count and what was sent.
 struct Tally {
-    subject: String,
+    unit: usize,
     rows: u64,
     counted: u64,
-    /// Each attempt, and whether a death cut it.
-    attempts: BTreeSet<(u64, bool)>,
+    /// By index, in order.
+    attempts: Vec<usize>,
 }
 
 impl Tally {
-    fn cut(&self) -> u64 {
-        self.attempts.iter().filter(|(_, cut)| *cut).count() as u64
+    /// How many of the attempts a death cut.
+    fn cut(&self, facts: &Facts<'_>) -> u64 {
+        let facts_of = self.attempts.iter().map(|at| &facts.book.wire.attempts[*at]);
+        facts_of.filter(|fact| was_cut(facts, fact.seq, fact.end_seq)).count() as u64
     }
 }
 
 fn tallies(facts: &Facts<'_>) -> Vec<Tally> {
-    let mut groups: BTreeMap<&[usize], Vec<&Unit>> = BTreeMap::new();
-    for (_, unit, account) in facts.units() {
-        if !unit.rows.is_empty() && !account.preexisting {
-            groups.entry(&unit.rows).or_default().push(unit);
+    let mut tallies = Vec::new();
+    let mut shared: BTreeMap<&[usize], Vec<usize>> = BTreeMap::new();
+    for (index, unit, account) in facts.units() {
+        if unit.rows.is_empty() || account.preexisting {
+            continue;
+        }
+        if unit.rows.iter().all(|row| facts.units_of_row(*row).len() == 1) {
+            tallies.extend(tally(facts, &unit.rows, &[index]));
+        } else {
+            shared.entry(&unit.rows).or_default().push(index);
         }
     }
-    groups.into_iter().filter_map(|(rows, units)| tally(facts, rows, &units)).collect()
+    tallies.extend(shared.into_iter().filter_map(|(rows, units)| tally(facts, rows, &units)));
+    tallies
 }
 
-fn tally(facts: &Facts<'_>, rows: &[usize], units: &[&Unit]) -> Option<Tally> {
+fn tally(facts: &Facts<'_>, rows: &[usize], units: &[usize]) -> Option<Tally> {
     let mut counted = 0;
     let mut seen = 0;
     for row in rows.iter().flat_map(|row| &facts.book.ledger.rows[*row].last) {
@@ -96,15 +108,17 @@ fn tally(facts: &Facts<'_>, rows: &[usize], units: &[&Unit]) -> Option<Tally> {
         seen += 1;
     }
     // One attempt of the worker may be several requests of different kinds: the most frequent kind counts.
-    let mut kinds: BTreeMap<&str, BTreeSet<(u64, bool)>> = BTreeMap::new();
-    for unit in units {
-        let sent = unit.attempts.iter().map(|at| &facts.book.wire.attempts[*at]);
-        let known = sent.map(|fact| (fact.seq, was_cut(facts, fact.seq, fact.end_seq)));
-        kinds.entry(&unit.operation).or_default().extend(known);
+    let mut kinds: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for unit in units.iter().map(|unit| &facts.book.units[*unit]) {
+        kinds.entry(&unit.operation).or_default().extend(&unit.attempts);
     }
-    let attempts = kinds.into_values().max_by_key(BTreeSet::len).filter(|attempts| !attempts.is_empty())?;
-    let subject = units.iter().find(|unit| !unit.attempts.is_empty())?.subject();
-    (seen == rows.len()).then_some(Tally { subject, rows: seen as u64, counted, attempts })
+    for attempts in kinds.values_mut() {
+        attempts.sort_unstable();
+        attempts.dedup();
+    }
+    let attempts = kinds.into_values().max_by_key(Vec::len).filter(|attempts| !attempts.is_empty())?;
+    let unit = *units.iter().find(|unit| !facts.book.units[**unit].attempts.is_empty())?;
+    (seen == rows.len()).then_some(Tally { unit, rows: seen as u64, counted, attempts })
 }
 
 /// Whether a worker died before the attempt ended, or so soon after that it may not have written it down: no

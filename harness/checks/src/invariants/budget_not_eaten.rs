@@ -1,6 +1,5 @@
 //! Interruptions do not use up the attempts.
 
-use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{Entry, ExecutionState, RowState};
 
 use super::{Invariant, Looked, doubt_unusable_rows};
@@ -66,13 +65,11 @@ impl Invariant for BudgetNotEaten {
 
 /// Whether the provider turned connections away more often than deaths explain: attempts that no request shows.
 fn turned_away(facts: &Facts<'_>) -> bool {
-    let connections =
-        facts.history.provider().filter(|(_, event)| matches!(event, ProviderEvent::Connected { .. }));
     let used: std::collections::BTreeSet<u32> = (facts.book.wire.attempts.iter())
         .map(|fact| fact.attempt.connection)
         .chain(facts.book.wire.lookups.iter().map(|fact| fact.lookup.connection))
         .collect();
-    connections.count() > used.len() + facts.timeline.deaths.len()
+    facts.book.wire.connections as usize > used.len() + facts.timeline.deaths.len()
 }
 
 /// Whether the work behind it failed, or it is not sent in the fault-free trial either.

@@ -40,11 +40,13 @@ impl Invariant for ConfirmedAfterAcceptance {
             return looked;
         }
         let ledger = &facts.book.ledger;
-        let units = facts.units_of_rows();
         for (index, row) in ledger.rows.iter().enumerate() {
             let confirmed = row.sightings.iter().find(|(_, row)| row.state == RowState::Confirmed);
             let Some(view) = confirmed.map(|(view, _)| &ledger.views[*view]) else { continue };
-            let Some(units) = units.get(&index) else { continue };
+            let units = facts.units_of_row(index);
+            if units.is_empty() {
+                continue;
+            }
             if units.iter().all(|unit| facts.accounts[*unit].preexisting) {
                 continue;
             }

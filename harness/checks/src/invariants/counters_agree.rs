@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use killpoint_model::event::EventKind;
-use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{Entry, RowState};
 
 use super::{Invariant, Looked};
@@ -39,7 +38,7 @@ impl Invariant for CountersAgree {
             &ENTRY,
             "the worker's metrics were not read: configure `[metrics]` with `url`, `file` or `query`, and the names",
         );
-        let readings = facts.history.events.iter().filter_map(|event| match &event.event {
+        let readings = facts.rare.iter().filter_map(|event| match &event.event {
             EventKind::Metrics { values, error } => Some((event.seq, values, error)),
             _ => None,
         });
@@ -136,14 +135,10 @@ impl Counts {
         let before = || facts.book.wire.attempts.iter().filter(|fact| fact.seq < reading);
         let told = || before().filter(|fact| fact.acceptance_told().is_some_and(|told| told < reading));
         let whole = |end: Option<u64>| end.is_some_and(|end| end < reading);
-        let lookups = facts.history.provider().filter(|(seq, event)| {
-            *seq < reading && matches!(event, ProviderEvent::LookedUp(lookup) if !lookup.found.is_empty())
-        });
+        let lookups =
+            facts.book.wire.lookups.iter().filter(|fact| fact.seq < reading && !fact.lookup.found.is_empty());
         let already = before().filter(|fact| fact.says_already_done()).count();
         let receipts = facts.book.wire.effects.iter().filter(|fact| fact.receipt.is_some()).count();
-        let connections = facts.history.provider().filter(|(_, event)| {
-            matches!(event, ProviderEvent::Connected { .. } | ProviderEvent::Partial { .. })
-        });
         let deaths = facts.timeline.deaths.len() as u64;
         let interruptions = facts.timeline.interruptions() as u64;
         Self {
@@ -153,7 +148,7 @@ impl Counts {
             told: told().count() as u64,
             told_sure: told_by_answer(facts, life, reading),
             found: (lookups.count() + already + receipts) as u64,
-            unsent: connections.count() as u64 + interruptions + starts.len() as u64,
+            unsent: u64::from(facts.book.wire.connections) + interruptions + starts.len() as u64,
             slack: deaths + interruptions + if reading < facts.rest_seq() { starts.len() as u64 } else { 0 },
         }
     }

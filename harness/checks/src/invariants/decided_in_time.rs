@@ -80,7 +80,7 @@ fn held_up(facts: &Facts<'_>) -> Vec<(u64, u64)> {
     let mut depth = 0_u32;
     let mut since = 0;
     let last_us = facts.history.events.last().map_or(0, |event| event.at_us);
-    for event in &facts.history.events {
+    for event in &facts.rare {
         match event.event {
             EventKind::FaultAnnounced { .. } | EventKind::Stopped { .. } => {
                 if depth == 0 {

@@ -47,7 +47,6 @@ impl Invariant for DecidedIsFinal {
             &ENTRY,
             "no decided row was looked at twice: map the ledger, and let something happen after a row is decided",
         );
-        let units = facts.units_of_rows();
         for (index, row) in facts.book.ledger.rows.iter().enumerate() {
             // Two rows of one identity in one look: which became which is a guess.
             let doubled = row.sightings.windows(2).any(|pair| pair[0].0 == pair[1].0);
@@ -56,9 +55,11 @@ impl Invariant for DecidedIsFinal {
                 continue;
             };
             looked.look();
-            let units = units.get(&index).map_or(&[][..], Vec::as_slice);
-            let units: Vec<(usize, &Unit)> =
-                units.iter().map(|unit| (*unit, &facts.book.units[*unit])).collect();
+            if row.sightings[from..].windows(2).all(|pair| pair[0].1.state == pair[1].1.state) {
+                continue;
+            }
+            let units = facts.units_of_row(index).iter();
+            let units: Vec<(usize, &Unit)> = units.map(|unit| (*unit, &facts.book.units[*unit])).collect();
             through_time(facts, row, from, &units, &mut looked);
         }
         looked

@@ -222,12 +222,9 @@ struct Clock {
 
 impl Clock {
     fn read(facts: &Facts<'_>) -> Self {
-        let stepped = facts
-            .history
-            .events
-            .iter()
-            .find(|event| matches!(event.event, EventKind::Provider(ProviderEvent::ClockStepped { .. })));
-        let stepped = stepped.map_or(u64::MAX, |event| event.seq);
+        let mut apart = facts.book.wire.apart.iter();
+        let stepped = apart.find(|(_, event)| matches!(event, ProviderEvent::ClockStepped { .. }));
+        let stepped = stepped.map_or(u64::MAX, |(seq, _)| *seq);
         let attempt = facts.book.wire.attempts.first().map(|fact| (fact.seq, fact.attempt.at_ms));
         let lookup = facts.book.wire.lookups.first().map(|fact| (fact.seq, fact.lookup.at_ms));
         let anchor = attempt.or(lookup).filter(|(seq, _)| *seq < stepped);

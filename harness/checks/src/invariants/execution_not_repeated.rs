@@ -74,6 +74,9 @@ fn row_repeated(facts: &Facts<'_>, row: &RowFact<'_>, from: usize, looked: &mut 
 
 /// `mark:result-committed[ID]` hit again in a later life.
 fn marks_repeated(facts: &Facts<'_>, succeeded_at: &BTreeMap<&str, (u64, u32)>, looked: &mut Looked) {
+    if succeeded_at.is_empty() {
+        return;
+    }
     let mut committed: BTreeMap<&str, u64> = BTreeMap::new();
     for event in &facts.history.events {
         let EventKind::Hit { hit, .. } = &event.event else { continue };

@@ -34,7 +34,7 @@ impl Invariant for NoSecretLeak {
             &ENTRY,
             "no credential was planted, or nothing was scanned for one: name the worker's credentials in `secrets.env`",
         );
-        for event in &facts.history.events {
+        for event in &facts.rare {
             let EventKind::Scanned { places, leaks } = &event.event else { continue };
             looked.look_at(*places);
             for leak in leaks {

@@ -34,7 +34,7 @@ impl Invariant for NothingFromRollback {
         );
         let Some((held, ended)) = rolled_back(facts) else { return looked };
         looked.look();
-        let enqueued = facts.history.events.iter().any(|event| {
+        let enqueued = facts.rare.iter().any(|event| {
             matches!(event.event, EventKind::CommandRan { role: CommandRole::Enqueue, code: Some(0), .. })
         });
         for (_, unit, _) in facts.units() {
@@ -64,7 +64,7 @@ impl Invariant for NothingFromRollback {
 fn rolled_back(facts: &Facts<'_>) -> Option<(u64, u64)> {
     let mut held = None;
     let mut ended = None;
-    for event in &facts.history.events {
+    for event in &facts.rare {
         match event.event {
             EventKind::ProducerHeld => held = held.or(Some(event.seq)),
             EventKind::ProducerEnded { committed: true } => return None,

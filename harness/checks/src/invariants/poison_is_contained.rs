@@ -67,7 +67,7 @@ fn crashes(facts: &Facts<'_>) -> Vec<u64> {
     let again = &facts.settings.worker.again_codes;
     let mut asked = false;
     let mut crashes = Vec::new();
-    for event in &facts.history.events {
+    for event in &facts.rare {
         match &event.event {
             EventKind::Settled { .. } | EventKind::NotSettled { .. } => break,
             EventKind::Signalled { .. } | EventKind::PartKilled { .. } => asked = true,

@@ -37,12 +37,10 @@ impl Invariant for ProcessedEqualsFed {
             &ENTRY,
             "the worker polled no item of an inbound feed: configure `[inbound]` with `items`",
         );
-        let mut fed = Fed::read(facts.history);
+        let mut fed = Fed::read(&facts.book);
         let given = fed.items.len();
-        if let Some(baseline) = facts.baseline_history {
-            for (item, _) in Fed::read(baseline).items {
-                fed.items.entry(item).or_default();
-            }
+        for (item, _) in facts.baseline.iter().flat_map(|baseline| Fed::read(baseline).items) {
+            fed.items.entry(item).or_default();
         }
         let items: BTreeSet<&str> = fed.items.keys().copied().collect();
         if items.is_empty() {
@@ -116,12 +114,12 @@ struct Fed<'b> {
 }
 
 impl<'b> Fed<'b> {
-    fn read(history: &'b killpoint_model::History) -> Self {
+    fn read(book: &Book<'b>) -> Self {
         let mut items: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-        for (seq, event) in history.provider() {
+        for (seq, event) in &book.wire.apart {
             let ProviderEvent::Fed { items: given, .. } = event else { continue };
             for item in given {
-                items.entry(item).or_default().push(seq);
+                items.entry(item).or_default().push(*seq);
             }
         }
         Self { items }

@@ -39,7 +39,8 @@ impl Invariant for RefusalIsFinal {
             &ENTRY,
             "no request was refused for good: let the plan refuse one, such as `plan = \"rejected\"`",
         );
-        for (index, unit, _) in facts.units() {
+        let refused = |at: &usize| refused_for_good(&facts.book.wire.attempts[*at]).is_some();
+        for (index, unit, _) in facts.units().filter(|(_, unit, _)| unit.attempts.iter().any(refused)) {
             for group in by_certain_action(facts, index) {
                 let attempts: Vec<&AttemptFact<'_>> =
                     group.iter().map(|at| &facts.book.wire.attempts[*at]).collect();

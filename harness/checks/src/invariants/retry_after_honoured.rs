@@ -35,7 +35,7 @@ impl Invariant for RetryAfterHonoured {
             &ENTRY,
             "no 429 gave a time after which the action was sent again: let the plan answer `status(429)` once",
         );
-        for (index, unit, _) in facts.units() {
+        for (index, unit, _) in facts.units().filter(|(_, unit, _)| unit.attempts.len() > 1) {
             for group in by_certain_action(facts, index) {
                 for pair in group.windows(2) {
                     let [before, after] = [pair[0], pair[1]].map(|at| &facts.book.wire.attempts[at]);

@@ -1,6 +1,6 @@
 //! One action, one key; one key, one action.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use killpoint_model::Entry;
 use killpoint_model::profile::KeyScope;
@@ -9,6 +9,7 @@ use killpoint_model::settings::Promise;
 
 use super::{Invariant, Looked};
 use crate::facts::Facts;
+use crate::facts::ledger::RowFact;
 use crate::facts::units::Unit;
 use crate::facts::wire::AttemptFact;
 use crate::volatile::normalised;
@@ -123,17 +124,21 @@ fn bodies_of_one_key(facts: &Facts<'_>, unit: &Unit, looked: &mut Looked) {
 
 fn actions_of_one_key(facts: &Facts<'_>, looked: &mut Looked) {
     let by_path = facts.settings.provider.idempotency.scope == KeyScope::Path;
+    // Looked up and never iterated, so its order can't show.
+    let mut first: HashMap<(&str, &str, &str), (usize, u64)> = HashMap::new();
     let mut users: BTreeMap<(&str, &str, &str), BTreeMap<usize, u64>> = BTreeMap::new();
     for (index, fact) in facts.book.wire.attempts.iter().enumerate() {
         let Some(key) = fact.attempt.key.as_deref() else { continue };
         let path = if by_path { fact.attempt.target.as_str() } else { "" };
-        users
-            .entry((key, &fact.attempt.operation, path))
-            .or_default()
-            .entry(facts.book.unit_of_attempt[index])
-            .or_insert(fact.seq);
+        let place = (key, fact.attempt.operation.as_str(), path);
+        let unit = facts.book.unit_of_attempt[index];
+        let (known, seq) = *first.entry(place).or_insert((unit, fact.seq));
+        if known != unit {
+            let units = users.entry(place).or_insert_with(|| BTreeMap::from([(known, seq)]));
+            units.entry(unit).or_insert(fact.seq);
+        }
     }
-    for ((key, _, _), units) in users.iter().filter(|(_, units)| units.len() > 1) {
+    for ((key, _, _), units) in &users {
         let names: Vec<String> = units.keys().take(3).map(|unit| facts.book.units[*unit].subject()).collect();
         looked.violation(
             names.join(" and "),
@@ -146,13 +151,19 @@ fn actions_of_one_key(facts: &Facts<'_>, looked: &mut Looked) {
 /// A row may get its key late, and even another one, as long as nothing was sent under the first and no
 /// restart came in between.
 fn keys_of_one_row(facts: &Facts<'_>, looked: &mut Looked) {
-    let mut sent: BTreeMap<&str, u64> = BTreeMap::new();
+    // Looked up and never iterated, so its order can't show.
+    let mut sent: HashMap<&str, u64> = HashMap::new();
+    let changes = |row: &&RowFact<'_>| row.sightings.windows(2).any(|pair| pair[0].1.key != pair[1].1.key);
+    let mut rows = facts.book.ledger.rows.iter().filter(changes).peekable();
+    if rows.peek().is_none() {
+        return;
+    }
     for fact in &facts.book.wire.attempts {
         if let Some(key) = fact.attempt.key.as_deref() {
             sent.entry(key).or_insert(fact.seq);
         }
     }
-    for row in &facts.book.ledger.rows {
+    for row in rows {
         let keys = row.sightings.iter().filter_map(|(view, row)| Some((*view, row.key.as_deref()?)));
         let mut keys: Vec<(u64, &str)> =
             keys.map(|(view, key)| (facts.book.ledger.views[view].seq, key)).collect();

@@ -30,7 +30,7 @@ impl Invariant for TerminalStateExplicit {
 
     fn check(&self, facts: &Facts<'_>) -> Looked {
         let mut looked = Looked::new(&ENTRY, "there are no final rows: map the ledger with its states");
-        for event in &facts.history.events {
+        for event in &facts.rare {
             if let EventKind::NotSettled { why } = &event.event {
                 looked.look();
                 looked.violation("the worker", format!("it never came to rest: {why}"), vec![event.seq]);
