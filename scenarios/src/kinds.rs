@@ -12,7 +12,7 @@ pub struct Kind {
     pub summary: &'static str,
     /// The scenarios of [`LIBRARY`](crate::LIBRARY) that stage it.
     pub scenarios: &'static [&'static str],
-    /// The invariant that must turn red first.
+    /// The invariant that is about this kind. A general one, such as `no-duplicate-effect`, may turn red before it.
     pub invariant: &'static str,
     /// What a right worker does under these scenarios.
     pub passes: &'static str,

@@ -11,6 +11,7 @@ pub mod ledgers;
 mod observe;
 pub mod os;
 mod output;
+mod parameters;
 pub mod recorder;
 pub mod state;
 mod store;

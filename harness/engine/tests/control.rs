@@ -9,8 +9,11 @@ use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{Fault, Plan, RowState};
 use support::{command, final_states, history_of, position, settings};
 
-fn plan(faults: &[(&str, &str, &[(&str, serde_json::Value)])]) -> Plan {
-    let fault = |(at, name, with): &(&str, &str, &[(&str, serde_json::Value)])| FaultAt {
+/// Hit, fault, and its parameters.
+type Planned<'p> = (&'p str, &'p str, &'p [(&'p str, serde_json::Value)]);
+
+fn plan(faults: &[Planned<'_>]) -> Plan {
+    let fault = |(at, name, with): &Planned<'_>| FaultAt {
         at: at.parse().unwrap(),
         fault: Fault {
             name: (*name).to_owned(),

@@ -80,11 +80,10 @@ impl<'a> Narrator<'a> {
                 told(Settled, Major, format!("not settled: {}", shorten(why, TEXT_CHARS_MAX)))
             }
             EventKind::Final { view, words, state_changed } => self.last_look(view, words, *state_changed),
-            EventKind::Infrastructure { doing, error } => told(
-                Machine,
-                Major,
-                format!("{}: {}", shorten(doing, TEXT_CHARS_MAX), shorten(error, TEXT_CHARS_MAX)),
-            ),
+            EventKind::Infrastructure { doing, error } => {
+                let text = format!("{}: {}", shorten(doing, TEXT_CHARS_MAX), shorten(error, TEXT_CHARS_MAX));
+                told(Machine, Major, text)
+            }
             EventKind::TrialStarted { plan, .. } => {
                 told(Trial, Background, format!("trial of `{}` begins", shorten(&plan.name, TEXT_CHARS_MAX)))
             }

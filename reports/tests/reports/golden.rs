@@ -88,6 +88,7 @@ fn profile() -> RunProfile {
         name: ProfileName::PreHosting,
         skipped: vec![Skipped {
             scenario: "cleanup-then-redelivery".into(),
+            faults: vec!["cleanup".into()],
             why: "`cleanup-then-redelivery` needs the worker's own cleanup command, and none is configured"
                 .into(),
             to_do: "add `[cleanup]` with its `command`".into(),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only, number};
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::{duration, known_only, number};
 use crate::trial::Trial;
 
 /// How long the barrier waits unless told otherwise.

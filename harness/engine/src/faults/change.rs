@@ -2,8 +2,8 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::known_only;
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::known_only;
 use crate::trial::Trial;
 
 /// The `change` fault.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only, word};
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::{duration, known_only, word};
 use crate::trial::{PRODUCER_MARK, Trial};
 
 /// How long the worker must be quiet before the transaction ends.

@@ -2,8 +2,8 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::{flag, known_only, number, target, word};
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::{flag, known_only, number, target, word};
 use crate::trial::Trial;
 
 /// Workers that a fault can name.

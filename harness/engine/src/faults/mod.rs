@@ -6,7 +6,6 @@ mod cleanup;
 mod clock;
 mod hold_producer;
 mod kill;
-mod parameters;
 mod power_cut;
 mod second_worker;
 mod stop;
@@ -19,7 +18,6 @@ mod store_read_only;
 mod store_restore;
 mod store_rollback;
 mod store_second;
-mod store_target;
 mod terminate;
 
 use std::future::Future;
@@ -28,8 +26,8 @@ use std::pin::Pin;
 
 use killpoint_model::Entry;
 
-pub use self::parameters::Parameters;
 use crate::error::TrialError;
+pub use crate::parameters::Parameters;
 use crate::trial::{ActiveFault, Trial};
 
 /// Every fault.

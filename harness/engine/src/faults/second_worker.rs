@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, flag, known_only, number, target, word};
 use super::{Applying, Fault, Landing, Parameters};
 use crate::error::TrialError;
+use crate::parameters::{duration, flag, known_only, number, target, word};
 use crate::trial::{Goal, Trial};
 
 /// How long the others must be quiet before the first goes on.

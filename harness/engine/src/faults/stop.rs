@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only, number, target};
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::{duration, known_only, number, target};
 use crate::trial::{Goal, Trial};
 
 /// How long a worker is stopped unless told otherwise.

@@ -2,11 +2,11 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only};
-use super::store_target::{begins, database, landed, refusal, until};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::{duration, known_only};
 use crate::store::competitor::{Rush, overtake};
 use crate::store::on_files;
+use crate::store::target::{begins, database, landed, refusal, until};
 use crate::trial::Trial;
 
 /// The `store-busy-snapshot` fault.

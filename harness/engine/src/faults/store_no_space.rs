@@ -4,11 +4,11 @@ use std::path::Path;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only};
-use super::store_target::{begins, landed, limitation, until};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::{duration, known_only};
 use crate::store::on_files;
 use crate::store::space::{Full, Mount};
+use crate::store::target::{begins, landed, limitation, until};
 use crate::trial::{ActiveFault, Trial};
 
 /// The `store-no-space` fault.

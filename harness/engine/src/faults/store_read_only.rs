@@ -2,10 +2,10 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only};
-use super::store_target::{NOBODY_LEFT, begins, landed, limitation, missed, until};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::{duration, known_only};
 use crate::store::read_only::ReadOnly;
+use crate::store::target::{NOBODY_LEFT, begins, landed, limitation, missed, until};
 use crate::store::{Database, on_files};
 use crate::trial::Trial;
 

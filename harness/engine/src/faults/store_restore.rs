@@ -2,9 +2,9 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::known_only;
-use super::store_target::{NOBODY_LEFT, begins, landed, missed, refusal};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::known_only;
+use crate::store::target::{NOBODY_LEFT, begins, landed, missed, refusal};
 use crate::store::{copy, on_files};
 use crate::trial::Trial;
 

@@ -2,9 +2,9 @@
 
 use killpoint_model::Entry;
 
-use super::parameters::{known_only, number};
-use super::store_target::{NOBODY_LEFT, begins, database, landed, missed, refusal};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::{known_only, number};
+use crate::store::target::{NOBODY_LEFT, begins, database, landed, missed, refusal};
 use crate::store::{on_files, wal};
 use crate::trial::Trial;
 

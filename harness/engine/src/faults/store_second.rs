@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only};
-use super::store_target::{begins, landed, refusal};
 use super::{Applying, Fault, Parameters};
+use crate::parameters::{duration, known_only};
+use crate::store::target::{begins, landed, refusal};
 use crate::store::{copy, on_files};
 use crate::trial::{Goal, Trial};
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::parameters::{duration, known_only, number, target};
 use super::{Applying, Fault, Landing, Parameters};
+use crate::parameters::{duration, known_only, number, target};
 use crate::trial::Trial;
 
 /// The grace time unless told otherwise.

@@ -24,6 +24,7 @@ mod locks;
 pub(crate) mod read_only;
 pub(crate) mod space;
 pub(crate) mod synced;
+pub(crate) mod target;
 pub(crate) mod wal;
 
 use std::io;

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
 
-use super::Landing;
-use super::parameters::{Parameters, duration};
 use crate::error::TrialError;
+use crate::faults::Landing;
+use crate::parameters::{Parameters, duration};
 use crate::store::{Database, StoreError};
 use crate::trial::Trial;
 
@@ -15,10 +15,10 @@ use crate::trial::Trial;
 const FOR_DEFAULT: Duration = Duration::from_secs(2);
 
 /// What stands where a fault came too late.
-pub(super) const NOBODY_LEFT: &str = "no live worker was left to kill: the fault came too late";
+pub(crate) const NOBODY_LEFT: &str = "no live worker was left to kill: the fault came too late";
 
 /// The worker's database; without one, what to configure.
-pub(super) fn database(trial: &mut Trial, fault: &str) -> Result<Database, Landing> {
+pub(crate) fn database(trial: &mut Trial, fault: &str) -> Result<Database, Landing> {
     trial.ledger_path().map(Database::new).ok_or_else(|| {
         let why =
             "it needs the worker's SQLite database: configure `[ledger] kind = \"sqlite\"` and its `path`";
@@ -27,12 +27,12 @@ pub(super) fn database(trial: &mut Trial, fault: &str) -> Result<Database, Landi
 }
 
 /// When a fault that lasts is over.
-pub(super) fn until(with: &Parameters) -> Instant {
+pub(crate) fn until(with: &Parameters) -> Instant {
     Instant::now() + duration(with, "for").ok().flatten().unwrap_or(FOR_DEFAULT)
 }
 
 /// Puts on record that something was done to the store.
-pub(super) fn begins(trial: &Trial, fault: &str, path: &Path, detail: &str) {
+pub(crate) fn begins(trial: &Trial, fault: &str, path: &Path, detail: &str) {
     trial.record(EventKind::StoreFault {
         name: fault.into(),
         path: path.display().to_string(),
@@ -42,21 +42,21 @@ pub(super) fn begins(trial: &Trial, fault: &str, path: &Path, detail: &str) {
 }
 
 /// A store fault that took hold.
-pub(super) fn landed(note: impl Into<String>) -> Landing {
+pub(crate) fn landed(note: impl Into<String>) -> Landing {
     Landing { landed: true, note: note.into() }
 }
 
 /// One that came to nothing.
-pub(super) fn missed(note: impl Into<String>) -> Landing {
+pub(crate) fn missed(note: impl Into<String>) -> Landing {
     Landing { landed: false, note: note.into() }
 }
 
 /// A refusal of the store is how the fault landed; anything else is the machine's failure.
-pub(super) fn refusal(error: StoreError) -> Result<Landing, TrialError> {
+pub(crate) fn refusal(error: StoreError) -> Result<Landing, TrialError> {
     error.into_refusal().map(missed)
 }
 
 /// The same where the machine lacks what the fault needs: that is shown as a limitation.
-pub(super) fn limitation(trial: &mut Trial, fault: &str, error: StoreError) -> Result<Landing, TrialError> {
+pub(crate) fn limitation(trial: &mut Trial, fault: &str, error: StoreError) -> Result<Landing, TrialError> {
     error.into_refusal().map(|why| trial.limitation(fault, why))
 }

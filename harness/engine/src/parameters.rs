@@ -10,7 +10,7 @@ use serde_json::Value;
 pub type Parameters = BTreeMap<String, Value>;
 
 /// Refuses parameters that a fault does not know.
-pub(super) fn known_only(with: &Parameters, known: &[&str]) -> Result<(), String> {
+pub(crate) fn known_only(with: &Parameters, known: &[&str]) -> Result<(), String> {
     match with.keys().find(|name| !known.contains(&name.as_str())) {
         Some(name) if known.is_empty() => Err(format!("`{name}`: this fault has no parameters")),
         Some(name) => Err(format!("`{name}`: this fault knows {}", known.join(", "))),
@@ -19,7 +19,7 @@ pub(super) fn known_only(with: &Parameters, known: &[&str]) -> Result<(), String
 }
 
 /// A duration such as "1s"; `None` where it is not given.
-pub(super) fn duration(with: &Parameters, name: &str) -> Result<Option<Duration>, String> {
+pub(crate) fn duration(with: &Parameters, name: &str) -> Result<Option<Duration>, String> {
     let Some(value) = with.get(name) else { return Ok(None) };
     let ms = value.as_str().and_then(duration_ms);
     ms.map(|ms| Some(Duration::from_millis(ms)))
@@ -27,7 +27,7 @@ pub(super) fn duration(with: &Parameters, name: &str) -> Result<Option<Duration>
 }
 
 /// A duration that may point back, such as "-3h", in milliseconds; `None` where it is not given.
-pub(super) fn signed_ms(with: &Parameters, name: &str) -> Result<Option<i64>, String> {
+pub(crate) fn signed_ms(with: &Parameters, name: &str) -> Result<Option<i64>, String> {
     let Some(value) = with.get(name) else { return Ok(None) };
     let text = value.as_str().unwrap_or_default();
     let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
@@ -37,7 +37,7 @@ pub(super) fn signed_ms(with: &Parameters, name: &str) -> Result<Option<i64>, St
 }
 
 /// A number from 1 to `most`; `None` where it is not given.
-pub(super) fn number(with: &Parameters, name: &str, most: u32) -> Result<Option<u32>, String> {
+pub(crate) fn number(with: &Parameters, name: &str, most: u32) -> Result<Option<u32>, String> {
     let Some(value) = with.get(name) else { return Ok(None) };
     let number =
         value.as_u64().and_then(|number| u32::try_from(number).ok()).filter(|n| (1..=most).contains(n));
@@ -45,18 +45,18 @@ pub(super) fn number(with: &Parameters, name: &str, most: u32) -> Result<Option<
 }
 
 /// The worker that a fault means: the one that it names, the one at the hit, or the first.
-pub(super) fn target(named: Option<u32>, at_hit: u32) -> u32 {
+pub(crate) fn target(named: Option<u32>, at_hit: u32) -> u32 {
     named.unwrap_or(if at_hit == 0 { 1 } else { at_hit })
 }
 
 /// Yes or no; no where it is not given.
-pub(super) fn flag(with: &Parameters, name: &str) -> Result<bool, String> {
+pub(crate) fn flag(with: &Parameters, name: &str) -> Result<bool, String> {
     let Some(value) = with.get(name) else { return Ok(false) };
     value.as_bool().ok_or_else(|| format!("`{name}`: true or false is needed"))
 }
 
 /// One of some words; the first where it is not given.
-pub(super) fn word<'w>(with: &Parameters, name: &str, words: &[&'w str]) -> Result<&'w str, String> {
+pub(crate) fn word<'w>(with: &Parameters, name: &str, words: &[&'w str]) -> Result<&'w str, String> {
     let Some(value) = with.get(name) else { return Ok(words.first().copied().unwrap_or_default()) };
     let found = words.iter().copied().find(|word| value.as_str() == Some(word));
     found.ok_or_else(|| format!("`{name}`: one of {}", words.join(", ")))
