@@ -12,7 +12,7 @@ use crate::enqueue::{enqueue, produce};
 use crate::error::WorkerError;
 use crate::patience::patiently;
 use crate::policy::Policy;
-use crate::provider::Provider;
+use crate::provider::{Provider, TOKEN_VARIABLE};
 use crate::schedule::{Registration, register};
 use crate::status::{print_metrics, print_status};
 use crate::stop::Stop;
@@ -23,8 +23,6 @@ use crate::worker::{Settings, Worker};
 const EXIT_FAILED: i32 = 1;
 /// The ledger can't be written. Whatever was sent last is not recorded, so nothing more is sent.
 const EXIT_UNWRITABLE: i32 = 74;
-/// The variable that holds the provider's credential.
-const TOKEN_VARIABLE: &str = "OUTBOX_API_TOKEN";
 
 /// An outbox worker that is right in every schedule, or wrong on purpose.
 #[derive(Debug, Parser)]
@@ -237,4 +235,22 @@ fn print_bugs(output: &mut dyn Write) -> Result<(), WorkerError> {
         writeln!(output, "{kind}  {name:names$}  {invariant:invariants$}  {summary}")?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_commit_survives_is_what_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let synchronous = |synchronous, bug: Option<&str>| {
+            let ledger = Ledger { db: folder.path().join("a.db"), synchronous, bug: bug.and_then(bug_named) };
+            let store = ledger.open().unwrap();
+            store.connection().pragma_query_value(None, "synchronous", |row| row.get::<_, i64>(0)).unwrap()
+        };
+        let asked = [Durability::Off, Durability::Normal, Durability::Full];
+        assert_eq!(asked.map(|asked| synchronous(asked, None)), [0, 1, 2]);
+        assert_eq!(synchronous(Durability::Full, Some("no-flush")), 0);
+    }
 }

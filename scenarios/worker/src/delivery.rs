@@ -123,7 +123,8 @@ impl Worker {
         match self.taken(answer) {
             Answer::Accepted { id } => {
                 mark("answer-read")?;
-                let evidence = format!("attempt {attempt}: accepted as {id}");
+                let evidence =
+                    format!("attempt {attempt}: accepted as {id}, with {}", self.provider.credential());
                 if self
                     .settle(item, &Settlement::Delivered { provider_id: Some(id), found: false, evidence })?
                 {
@@ -221,7 +222,12 @@ impl Worker {
 
     /// What an operator needs to find the request at the provider.
     pub(crate) fn request_evidence(&self, item: &Item) -> String {
-        format!("POST {} with key {}", self.provider.messages_url(), item.key())
+        format!(
+            "POST {} with key {} and {}",
+            self.provider.messages_url(),
+            item.key(),
+            self.provider.credential()
+        )
     }
 
     /// Sends an item that counts as done already; what comes back changes nothing but the id.

@@ -13,6 +13,8 @@ use crate::store::FeedItem;
 
 /// Bytes of an answer's body that are read at most.
 const BODY_BYTES_MAX: u64 = 64 * 1024;
+/// The variable that holds the provider's credential.
+pub(crate) const TOKEN_VARIABLE: &str = "OUTBOX_API_TOKEN";
 /// Characters of an answer that are kept as evidence.
 const EXCERPT_CHARS_MAX: usize = 200;
 
@@ -85,6 +87,11 @@ impl Provider {
             retries: policy.retry_in_client,
             keeps_headers: policy.keep_headers,
         }
+    }
+
+    /// Which credential requests bear, for evidence: its name, never its value.
+    pub(crate) fn credential(&self) -> &'static str {
+        if self.token.is_some() { TOKEN_VARIABLE } else { "no credential" }
     }
 
     /// Where requests go, for evidence.

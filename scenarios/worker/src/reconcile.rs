@@ -59,7 +59,7 @@ impl Worker {
                 return Ok(());
             }
             Conclusion::Accepted { id } => {
-                let evidence = format!("reconciled: a lookup found {id}");
+                let evidence = format!("reconciled: a lookup with {} found {id}", self.provider.credential());
                 Settlement::Delivered { provider_id: Some(id), found: true, evidence }
             }
             Conclusion::Unanswered { why } => Settlement::Review {

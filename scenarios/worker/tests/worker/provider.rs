@@ -38,6 +38,7 @@ pub(crate) type Step = (Commit, Reply);
 #[derive(Debug, Clone)]
 pub(crate) struct Attempt {
     pub(crate) key: String,
+    pub(crate) authorization: Option<String>,
     pub(crate) at: Instant,
     /// State, key and attempt count of the worker's row at this very moment.
     pub(crate) row: Option<(String, Option<String>, u32)>,
@@ -59,6 +60,9 @@ pub(crate) struct State {
     /// Answers to messages in order; then the default.
     pub(crate) script: VecDeque<Step>,
     pub(crate) afterwards: Option<Step>,
+    /// Items of the feed that were not acknowledged; the cursor is the number of items given so far.
+    pub(crate) feed: Vec<String>,
+    pub(crate) acknowledgements: usize,
     /// Lookups answer 503.
     pub(crate) lookups_fail: bool,
     pub(crate) dedupes: bool,
@@ -116,6 +120,7 @@ impl Provider {
 struct Request {
     line: String,
     key: String,
+    authorization: Option<String>,
     body: Value,
 }
 
@@ -123,25 +128,29 @@ fn read_request(stream: &TcpStream) -> io::Result<Request> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     reader.read_line(&mut line)?;
-    let (mut key, mut length) = (String::new(), 0);
+    let (mut key, mut length, mut authorization) = (String::new(), 0, None);
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
         let Some((name, value)) = header.trim_end().split_once(": ") else { break };
         match name.to_ascii_lowercase().as_str() {
             "idempotency-key" => value.clone_into(&mut key),
+            "authorization" => authorization = Some(value.to_owned()),
             "content-length" => length = value.parse().unwrap(),
             _ => {}
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Request { line, key, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Ok(Request { line, key, authorization, body: serde_json::from_slice(&body).unwrap_or_default() })
 }
 
 fn serve(mut stream: TcpStream, db: &PathBuf, state: &Mutex<State>) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
     let request = read_request(&stream)?;
+    if request.line.contains(" /v1/feed") {
+        return stream.write_all(feed(&request, &mut state.lock().unwrap()).as_bytes());
+    }
     if request.line.starts_with("GET ") {
         return stream.write_all(lookup(&request.line, &mut state.lock().unwrap()).as_bytes());
     }
@@ -189,7 +198,14 @@ fn accept(
 ) -> (String, Reply) {
     let to = request.body["to"].as_str().unwrap().to_owned();
     let lookups_before = state.lookups;
-    state.attempts.push(Attempt { key: request.key.clone(), at: Instant::now(), row, lookups_before });
+    let authorization = request.authorization.clone();
+    state.attempts.push(Attempt {
+        key: request.key.clone(),
+        authorization,
+        at: Instant::now(),
+        row,
+        lookups_before,
+    });
     let (commit, reply) = state.script.pop_front().or(state.afterwards).unwrap_or((Commit::Now, Reply::Ok));
     if let Some(known) = state.effects.iter().find(|effect| state.dedupes && effect.key == request.key) {
         return (known.id.clone(), reply);
@@ -208,6 +224,27 @@ fn accept(
         at: Instant::now() + Duration::from_millis(delay_ms),
     });
     (id, reply)
+}
+
+/// Gives every item after the cursor that was not acknowledged, and takes acknowledgements.
+fn feed(request: &Request, state: &mut State) -> String {
+    if request.line.starts_with("POST ") {
+        state.acknowledgements += 1;
+        let ids: Vec<&str> =
+            request.body["items"].as_array().unwrap().iter().map(|id| id.as_str().unwrap()).collect();
+        state.feed.retain(|id| !ids.contains(&id.as_str()));
+        return http(200, "", "{}");
+    }
+    let cursor: usize =
+        request.line.split(['=', ' ']).nth(2).and_then(|cursor| cursor.parse().ok()).unwrap_or(0);
+    let number = |id: &String| id.trim_start_matches("in-").parse::<usize>().unwrap();
+    let new: Vec<&String> = state.feed.iter().filter(|id| number(id) > cursor).collect();
+    let last = new.last().map_or(cursor, |id| number(id));
+    let items: Vec<Value> = new
+        .iter()
+        .map(|id| json!({ "id": id, "to": "ops@example.test", "body": format!("text of {id}") }))
+        .collect();
+    http(200, "", &json!({ "items": items, "cursor": last.to_string() }).to_string())
 }
 
 fn lookup(line: &str, state: &mut State) -> String {

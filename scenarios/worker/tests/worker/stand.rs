@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -25,6 +25,10 @@ pub(crate) struct Stand {
     pub(crate) provider: Provider,
     /// Extra words for `run`.
     pub(crate) options: Vec<String>,
+    /// Extra variables for `run`.
+    pub(crate) env: Vec<(&'static str, String)>,
+    /// Whether workers run until they are stopped.
+    pub(crate) forever: bool,
 }
 
 /// What one worker life did.
@@ -47,7 +51,7 @@ impl Stand {
     pub(crate) fn new(actions: &[(&str, &[&str])]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let provider = Provider::start(folder.path().join("ledger.db"));
-        let stand = Self { folder, provider, options: Vec::new() };
+        let stand = Self { folder, provider, options: Vec::new(), env: Vec::new(), forever: false };
         let line_of = |(id, to): &(&str, &[&str])| {
             json!({ "id": id, "to": to, "body": format!("text of {id}") }).to_string()
         };
@@ -104,9 +108,13 @@ impl Stand {
 
     fn worker(&self, worker_id: &str) -> Command {
         let mut command = program();
-        command.arg("run").arg("--db").arg(self.db()).args(["--provider", &self.provider.url, "--drain"]);
-        command.args(["--worker-id", worker_id, "--lease-ms", "150"]).args(&self.options);
-        for (option, value) in [("--timeout-ms", "300"), ("--reconcile-ms", "150")] {
+        command.arg("run").arg("--db").arg(self.db()).args(["--provider", &self.provider.url]);
+        if !self.forever {
+            command.arg("--drain");
+        }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command.args(["--worker-id", worker_id]).args(&self.options);
+        for (option, value) in [("--timeout-ms", "300"), ("--reconcile-ms", "150"), ("--lease-ms", "150")] {
             if !self.options.iter().any(|word| word == option) {
                 command.args([option, value]);
             }
@@ -121,6 +129,17 @@ impl Stand {
 
     /// One life that ends where `mark` is reached for the nth time.
     pub(crate) fn crash_at(&self, mark: &str, nth: usize) -> Life {
+        self.crash_command_at(self.worker("host-1"), mark, nth)
+    }
+
+    /// The same for any command of the program on the ledger.
+    pub(crate) fn crash_words_at(&self, words: &[&str], mark: &str) -> Life {
+        let mut command = program();
+        command.args(words).arg("--db").arg(self.db());
+        self.crash_command_at(command, mark, 1)
+    }
+
+    fn crash_command_at(&self, mut command: Command, mark: &str, nth: usize) -> Life {
         let socket = self.folder.path().join("marks");
         let _ = std::fs::remove_file(&socket);
         let listener = UnixListener::bind(&socket).unwrap();
@@ -135,8 +154,7 @@ impl Stand {
                 stream.write_all(if crash { b"error crash\n" } else { b"go\n" }).unwrap();
             }
         });
-        let child = self.worker("host-1").env("KILLPOINT_SOCKET", &socket).spawn().unwrap();
-        let mut life = finish(child);
+        let mut life = finish(command.env("KILLPOINT_SOCKET", &socket).spawn().unwrap());
         life.marks.clone_from(&names.lock().unwrap());
         life
     }
@@ -166,6 +184,42 @@ impl Stand {
         self.worker(worker_id).spawn().unwrap()
     }
 
+    /// Copies the ledger, whole and closed.
+    pub(crate) fn back_up(&self, to: &Path) {
+        Connection::open(self.db()).unwrap().execute("VACUUM INTO ?1", [to.to_str().unwrap()]).unwrap();
+    }
+
+    /// Puts a copy in the ledger's place.
+    pub(crate) fn restore(&self, from: &Path) {
+        for end in ["-wal", "-shm"] {
+            let _ = std::fs::remove_file(self.db().with_extension(format!("db{end}")));
+        }
+        std::fs::rename(from, self.db()).unwrap();
+    }
+
+    /// A file of actions in the stand's folder.
+    pub(crate) fn file(&self, lines: &str) -> String {
+        let file = self.folder.path().join("other.jsonl");
+        std::fs::write(&file, lines).unwrap();
+        file.display().to_string()
+    }
+
+    /// One counter by the published query.
+    pub(crate) fn counter(&self, name: &str) -> u64 {
+        let printed = self.command(&["metrics"]);
+        let lines = printed.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        lines.into_iter().find(|line| line["name"] == name).unwrap()["value"].as_u64().unwrap()
+    }
+
+    /// Waits until a query gives something else than 0.
+    pub(crate) fn wait_for(&self, query: &str) {
+        let begun = Instant::now();
+        while self.count(query) == 0 {
+            assert!(begun.elapsed() < LIMIT, "never: {query}");
+            std::thread::yield_now();
+        }
+    }
+
     /// The ledger by the published query.
     pub(crate) fn rows(&self) -> Vec<Row> {
         let printed = self.command(&["status"]);
@@ -190,6 +244,35 @@ impl Stand {
 }
 
 impl Held {
+    /// Asks the worker to end; it is still held.
+    pub(crate) fn terminate(&self) {
+        terminate(&self.child);
+    }
+
+    /// Lets it go on while another writer has the ledger, which gives it back once `until` holds, and ends the
+    /// worker's patience.
+    pub(crate) fn release_until(
+        self,
+        mut stream: UnixStream,
+        until: impl Fn() -> bool,
+        competitor: &Connection,
+    ) -> Life {
+        stream.write_all(b"go\n").unwrap();
+        let begun = Instant::now();
+        std::thread::spawn(move || {
+            for mut stream in self.arrivals {
+                let _ = stream.write_all(b"go\n");
+            }
+        });
+        while !until() {
+            assert!(begun.elapsed() < LIMIT, "it never came about");
+            std::thread::yield_now();
+        }
+        let life = finish(self.child);
+        competitor.execute_batch("ROLLBACK").unwrap();
+        life
+    }
+
     /// Waits until the worker is at the mark.
     pub(crate) fn arrive(&self) -> UnixStream {
         self.arrivals.recv_timeout(LIMIT).unwrap()
@@ -205,6 +288,12 @@ impl Held {
         });
         finish(self.child)
     }
+}
+
+/// Asks a worker to end.
+pub(crate) fn terminate(child: &Child) {
+    let status = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
 }
 
 fn arrival(stream: UnixStream) -> (String, UnixStream) {
@@ -238,7 +327,7 @@ pub(crate) fn finish(mut child: Child) -> Life {
 
 /// Checks all the cases, several at a time: nearly all of it is waiting.
 pub(crate) fn each<T: Sync>(cases: &[T], check: impl Fn(&T) + Sync) {
-    for group in cases.chunks(8) {
+    for group in cases.chunks(12) {
         std::thread::scope(|scope| {
             for case in group {
                 scope.spawn(|| check(case));

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use outbox_worker::BUGS;
 
+use crate::kinds;
 use crate::provider::{Commit, Reply};
 use crate::stand::{Stand, each, finish};
 
@@ -119,7 +120,7 @@ fn shows_in_the_end(bug: &str) -> bool {
             let stand = crashed_and_restarted(bug, "item-enqueued");
             stand.rows().len() == 2 && effects(&stand) == 2 && keys(&stand).len() == 2
         }
-        _ => false,
+        other => kinds::shows(other),
     }
 }
 
