@@ -1,4 +1,4 @@
-//! Project tasks, one module each: `cargo xtask test`, `cargo xtask style`, `cargo xtask generate [--check]`.
+//! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a developer's terminal")]
 
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 
+mod bench;
 mod generate;
 mod style;
 mod test;
@@ -15,6 +16,7 @@ usage: cargo xtask TASK
 
   test [-- FILTER…]    everything that must be green; with a filter, only the tests that match it
   style                who imports whom, lengths, registration, links, forbidden text, the code map
+  bench checks         judges a long history in release mode: events per second and memory
   generate [--check]   write the generated pages below docs/, or fail where one is out of date";
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ["test"] => test::everything(&root()?),
         ["test", "--", filter @ ..] => test::matching(&root()?, filter),
         ["style"] => style::run(&root()?),
+        ["bench", "checks"] => bench::checks(&root()?),
         ["generate"] => generate::write(&root()?),
         ["generate", "--check"] => generate::check(&root()?),
         ["help" | "--help" | "-h"] => {

@@ -33,8 +33,6 @@ pub(crate) enum Variant {
     Inbound,
     /// It runs until it is stopped.
     Forever,
-    /// It does not sync its commits.
-    Unsynced,
 }
 
 /// Runs as the demo's worker if this process was started as that. Gives its exit code.
@@ -58,13 +56,12 @@ pub(crate) fn settings(bug: Option<&str>, variant: Variant) -> Result<Settings, 
         .map_err(|error| Diagnosed::one("no-program", &format!("this program can't find itself: {error}")))?;
     let command = |words: &[&str]| {
         let bug = bug.iter().flat_map(|name| ["--bug", name]);
-        let unsynced = (variant == Variant::Unsynced).then_some(["--synchronous", "off"]);
-        worker_command(&program, words.iter().copied().chain(bug).chain(unsynced.into_iter().flatten()))
+        worker_command(&program, words.iter().copied().chain(bug))
     };
     let mut settings = Settings::default();
     let mut run = vec!["run", "--db", DB, "--provider", "{provider.rest}", "--worker-id", "host-{worker}"];
     run.extend(match variant {
-        Variant::Plain | Variant::Scheduled | Variant::Unsynced => &["--drain"][..],
+        Variant::Plain | Variant::Scheduled => &["--drain"][..],
         Variant::Deduping => &["--drain", "--provider-dedupes"],
         Variant::Inbound => &["--drain", "--feed"],
         Variant::Forever => &[],

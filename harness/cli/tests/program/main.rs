@@ -3,9 +3,11 @@
 
 mod bare;
 mod bench;
+mod durability;
 mod input;
 mod interruption;
 mod ledgers;
+mod liveness;
 mod machine;
 mod marks;
 mod names;
