@@ -19,7 +19,7 @@ pub struct Need {
     is_met: fn(&Settings) -> bool,
 }
 
-/// Every need. Whether a worker's clock can be moved and whether a second worker can run beside the first shows
+/// Every need. Whether a worker has children, whether its clock can be moved and whether a second one can run beside it shows
 /// only in a trial; the engine says so there.
 pub static NEEDS: &[Need] = &[
     Need {
@@ -40,6 +40,12 @@ pub static NEEDS: &[Need] = &[
         name: "clock",
         what: "a worker whose clock can be moved",
         help: "let the worker add KILLPOINT_CLOCK_OFFSET_MS to its clock",
+        is_met: |_| true,
+    },
+    Need {
+        name: "children",
+        what: "a worker that works in child processes",
+        help: "nothing is shown for a worker that is one process",
         is_met: |_| true,
     },
     Need {
@@ -108,7 +114,11 @@ mod tests {
     fn what_is_not_configured_is_said_with_what_to_do() {
         let all: Vec<&str> = NEEDS.iter().map(|need| need.name).collect();
         let missing = missing_needs(&needing(&all), &Settings::default());
-        assert_eq!(missing.len(), NEEDS.len() - 2, "a clock and a second worker show only in a trial");
+        assert_eq!(
+            missing.len(),
+            NEEDS.len() - 3,
+            "a clock, a second worker and children show only in a trial"
+        );
         let first = &missing[0];
         assert_eq!(first.code, "not-configured");
         assert_eq!(first.message, "`a` needs what is not configured: the worker's own rows");

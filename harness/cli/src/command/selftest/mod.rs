@@ -205,8 +205,12 @@ fn right_schedules() -> Result<Vec<(Variant, String, Strategy)>, Diagnosed> {
         all.push((variant, name, Strategy::Scenarios(plans.into_iter().flatten().collect())));
     }
     let scenarios = LIBRARY.iter().map(|entry| load_library(entry)).collect::<Result<Vec<_>, _>>()?;
-    let (inbound, others): (Vec<_>, Vec<_>) =
-        scenarios.into_iter().partition(|scenario| scenario.needs.iter().any(|need| need == "inbound"));
+    let needs = |scenario: &killpoint::scenarios::Scenario, name: &str| {
+        scenario.needs.iter().any(|need| need == name)
+    };
+    // The built-in worker is one process: there is no child to kill.
+    let scenarios = scenarios.into_iter().filter(|scenario| !needs(scenario, "children"));
+    let (inbound, others): (Vec<_>, Vec<_>) = scenarios.partition(|scenario| needs(scenario, "inbound"));
     let plans =
         |list: Vec<killpoint::scenarios::Scenario>| list.into_iter().map(|scenario| scenario.plan).collect();
     all.push((Variant::Plain, "every scenario of the library".into(), Strategy::Scenarios(plans(others))));
