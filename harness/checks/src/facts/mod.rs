@@ -1,7 +1,7 @@
 //! The facts of one trial, computed once: attempts with their end, effects, rows through time, and one
 //! account per action and recipient.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::event::{Event, EventKind};
 use killpoint_model::settings::Promise;
@@ -11,16 +11,20 @@ use crate::judge::Case;
 use crate::volatile::{BaselinesDiffer, volatile_pointers};
 
 pub(crate) mod account;
+pub(crate) mod index;
 pub(crate) mod join;
 pub(crate) mod ledger;
 pub(crate) mod lookups;
 pub(crate) mod pair;
+pub(crate) mod sorted;
 pub(crate) mod timeline;
 pub(crate) mod units;
 pub(crate) mod wire;
 
 use account::{Account, draw_up};
+use index::Index;
 use lookups::Lookups;
+use sorted::Sorted;
 use timeline::{Sender, Timeline, senders};
 use units::{Book, Unit};
 
@@ -47,9 +51,8 @@ pub struct Facts<'a> {
     pub(crate) rare: Vec<&'a Event>,
     /// The units that each row stands for.
     units_of_rows: Vec<Vec<usize>>,
-    /// Where each hit at which the ledger was read occurred, and what it was about. Looked up and never
-    /// iterated, so its order can't show.
-    hits: HashMap<&'a HitName, Vec<(u64, Option<&'a str>)>>,
+    /// Where each hit at which the ledger was read occurred, and what it was about.
+    hits: Index<&'a HitName, Vec<(u64, Option<&'a str>)>>,
     /// Words of the final look that no baseline has.
     pub(crate) new_words: Vec<&'a str>,
     /// The final look, or the last event where there was none.
@@ -66,7 +69,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn gather(case: &Case<'a>) -> Self {
+    pub(crate) fn gather(case: &Case<'a>, sorted: &Sorted<'a>) -> Self {
         let mut volatile = BTreeSet::new();
         let mut baselines_differ = None;
         if let [first, second, ..] = case.baselines {
@@ -79,9 +82,10 @@ impl<'a> Facts<'a> {
         volatile.extend(case.settings.provider.idempotency.pointer.clone());
 
         let trusted = case.baselines.first().filter(|_| baselines_differ.is_none());
-        let baseline = trusted.map(|history| Book::read(history, case.settings, &volatile, None));
+        let baseline =
+            trusted.map(|history| Book::read(&Sorted::of(history), case.settings, &volatile, None));
         let wire = baseline.as_ref().map(|book| &book.wire);
-        let mut book = Book::read(case.history, case.settings, &volatile, wire);
+        let mut book = Book::read(sorted, case.settings, &volatile, wire);
         if let Some(baseline) = &baseline {
             pair::pair(&mut book, baseline);
         }
@@ -90,7 +94,7 @@ impl<'a> Facts<'a> {
             && !book.ledger.rows.is_empty()
             && !book.joins()
             && !baseline.as_ref().is_some_and(Book::joins);
-        let rare = rare(case.history);
+        let rare = sorted.rare.clone();
         let mut facts = Self {
             settings: case.settings,
             history: case.history,
@@ -98,6 +102,7 @@ impl<'a> Facts<'a> {
             unjoined,
             volatile,
             volatile_known: case.baselines.len() >= 2 && baselines_differ.is_none(),
+            senders: senders(case.history, &rare, book.wire.attempts.len()),
             hits: hits(case.history, &book),
             units_of_rows: units_of_rows(&book),
             book,
@@ -107,7 +112,6 @@ impl<'a> Facts<'a> {
             accounts: Vec::new(),
             kills: kills(case.history),
             timeline: Timeline::read(&rare),
-            senders: senders(case.history, &rare),
             rare,
             new_words: new_words(case.history, case.baselines),
             final_seq: final_seq(case.history),
@@ -159,9 +163,20 @@ impl<'a> Facts<'a> {
             && words.any(|word| self.delivered_words.contains(&(unit.recipient.clone(), word.clone())))
     }
 
-    /// Whether there is a baseline and it does not have this unit.
+    /// Whether there is a baseline and it does not have this unit, and no producer committed it meanwhile.
     pub(crate) fn is_surplus(&self, unit: &Unit) -> bool {
-        self.baseline.is_some() && unit.baseline.units == 0
+        self.baseline.is_some() && unit.baseline.units == 0 && !self.is_produced(unit)
+    }
+
+    /// Whether a unit came into being with a producer's transaction that was committed in this trial: the
+    /// fault-free trial has no producer.
+    fn is_produced(&self, unit: &Unit) -> bool {
+        let committed = |event: &&&Event| matches!(event.event, EventKind::ProducerEnded { committed: true });
+        let Some(committed) = self.rare.iter().find(committed) else { return false };
+        let rows = unit.rows.iter().filter_map(|row| self.book.ledger.rows[*row].sightings.first());
+        let seen = rows.map(|(view, _)| self.book.ledger.views[*view].seq);
+        let first = seen.chain(self.attempt_events(unit)).min();
+        first.is_some_and(|first| first > committed.seq)
     }
 
     /// Whether a second effect at a provider that does not dedupe breaks no promise.
@@ -232,20 +247,6 @@ fn kills(history: &History) -> Vec<u64> {
     going_on.filter(|event| matches!(event.event, EventKind::Killed { .. })).map(|event| event.seq).collect()
 }
 
-/// Every event of a history but those of which there are many.
-pub(crate) fn rare(history: &History) -> Vec<&Event> {
-    let is_rare = |event: &&Event| {
-        !matches!(
-            event.event,
-            EventKind::Provider(_)
-                | EventKind::Hit { .. }
-                | EventKind::Ledger { .. }
-                | EventKind::Output { .. }
-        )
-    };
-    history.events.iter().filter(is_rare).collect()
-}
-
 fn units_of_rows(book: &Book<'_>) -> Vec<Vec<usize>> {
     let mut of_rows = vec![Vec::new(); book.ledger.rows.len()];
     for (index, unit) in book.units.iter().enumerate() {
@@ -256,8 +257,8 @@ fn units_of_rows(book: &Book<'_>) -> Vec<Vec<usize>> {
     of_rows
 }
 
-fn hits<'a>(history: &'a History, book: &Book<'a>) -> HashMap<&'a HitName, Vec<(u64, Option<&'a str>)>> {
-    let mut map: HashMap<&HitName, Vec<(u64, Option<&str>)>> =
+fn hits<'a>(history: &'a History, book: &Book<'a>) -> Index<&'a HitName, Vec<(u64, Option<&'a str>)>> {
+    let mut map: Index<&HitName, Vec<(u64, Option<&str>)>> =
         book.ledger.views.iter().filter_map(|view| Some((view.at?, Vec::new()))).collect();
     if map.is_empty() {
         return map;
