@@ -113,13 +113,13 @@ pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use killpoint_model::Settings;
     use killpoint_model::checklist::ProfileName;
     use killpoint_model::run::RUN_VERSION;
 
-    fn record() -> RunRecord {
+    pub(crate) fn record() -> RunRecord {
         RunRecord {
             format: "killpoint-run".into(),
             version: RUN_VERSION,

@@ -399,6 +399,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
         self.read_logs();
+        profile::set_aside(&mut self.record, &self.histories);
         profile::answer(&mut self.record, &self.histories);
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;

@@ -65,6 +65,8 @@ pub struct Answered {
 pub struct Skipped {
     /// The scenario.
     pub scenario: String,
+    /// The faults of its plan, by name.
+    pub faults: Vec<String>,
     /// What it needs.
     pub why: String,
     /// What to configure.

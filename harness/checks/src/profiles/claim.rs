@@ -1,5 +1,6 @@
 //! Most lines ask the same: was it staged, and what did the invariants that speak of it see?
 
+use killpoint_model::checklist::Skipped;
 use killpoint_model::finding::{InvariantOutcome, InvariantStatus};
 
 use super::answer::{Answer, proofs};
@@ -81,7 +82,12 @@ impl Claim {
             let why = missing.map_or("its verdict can't be relied on", String::as_str);
             format!(" ({} has it, but: {why})", exhibit.folder)
         });
-        let detail = unsound.or(refusal).unwrap_or_default();
+        let concerns =
+            |one: &&Skipped| self.faults.iter().any(|name| one.faults.iter().any(|fault| fault == name));
+        // A kill is everywhere, and no single scenario stands for it.
+        let skipped = dossier.skipped.iter().find(concerns).filter(|_| self.faults != ["kill"]);
+        let skipped = skipped.map(|one| format!(" ({})", one.why));
+        let detail = unsound.or(refusal).or(skipped).unwrap_or_default();
         format!("no trial with {}{detail}", self.staged)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use killpoint_model::checklist::HostFacts;
+use killpoint_model::checklist::{HostFacts, Skipped};
 use killpoint_model::{History, RunRecord, Settings};
 
 use super::exhibit::Exhibit;
@@ -14,6 +14,8 @@ pub struct Dossier<'a> {
     pub settings: &'a Settings,
     /// The trials that were judged.
     pub exhibits: Vec<Exhibit<'a>>,
+    /// Scenarios that were not staged, with the reason.
+    pub skipped: &'a [Skipped],
     /// What was seen of the machine and of the worker's files.
     pub host: Option<&'a HostFacts>,
 }
@@ -25,7 +27,12 @@ impl<'a> Dossier<'a> {
             let (judged, history) = (trial.verdict.as_ref()?, histories.get(&trial.folder)?);
             Some(Exhibit { folder: &trial.folder, plan: &trial.plan, judged, history })
         });
-        Self { settings: &record.settings, exhibits: exhibits.collect(), host: record.host.as_ref() }
+        Self {
+            settings: &record.settings,
+            exhibits: exhibits.collect(),
+            skipped: record.profile.as_ref().map_or(&[], |profile| &profile.skipped),
+            host: record.host.as_ref(),
+        }
     }
 
     /// Trials with the events that a look at each gave, where it gave some.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use killpoint_model::checklist::{AnswerWord, Answered, HostFacts, LogLine};
+use killpoint_model::checklist::{AnswerWord, Answered, HostFacts, LogLine, Skipped};
 use killpoint_model::event::EventKind;
 use killpoint_model::finding::{Finding, InvariantOutcome, InvariantStatus};
 use killpoint_model::provider::{Counters, ProviderEvent, Replay, Unanswered};
@@ -19,6 +19,7 @@ const KEY: &str = "k-deploy-42";
 struct Fixture {
     settings: Settings,
     host: HostFacts,
+    skipped: Vec<Skipped>,
     trials: Vec<(String, Plan, TrialVerdict, History)>,
 }
 
@@ -50,7 +51,7 @@ impl Fixture {
             let EventKind::TrialStarted { plan, .. } = &history.events[0].event else { panic!("{folder}") };
             (folder.to_owned(), plan.clone(), all_holds(), history)
         });
-        Self { settings, host, trials: trials.into() }
+        Self { settings, host, skipped: Vec::new(), trials: trials.into() }
     }
 
     fn answers(&self) -> BTreeMap<String, Answered> {
@@ -60,8 +61,12 @@ impl Fixture {
             judged,
             history,
         });
-        let dossier =
-            Dossier { settings: &self.settings, exhibits: exhibits.collect(), host: Some(&self.host) };
+        let dossier = Dossier {
+            settings: &self.settings,
+            exhibits: exhibits.collect(),
+            skipped: &self.skipped,
+            host: Some(&self.host),
+        };
         answers(&dossier).into_iter().map(|answered| (answered.id.clone(), answered)).collect()
     }
 
@@ -379,6 +384,21 @@ fn what_a_fault_says_when_it_does_not_land_is_told() {
     let answered = &fixture.answers()["h1-1"];
     assert_eq!(answered.answer, AnswerWord::NotShown);
     assert!(answered.because.contains("it needs Linux 6.5"), "{}", answered.because);
+}
+
+#[test]
+fn why_a_scenario_was_not_staged_is_told() {
+    let mut fixture = Fixture::right();
+    fixture.drop("restore");
+    fixture.skipped.push(Skipped {
+        scenario: "restored-from-a-backup".into(),
+        faults: vec!["store-copy".into(), "store-restore".into()],
+        why: "`restored-from-a-backup` could not be staged here: too large".into(),
+        to_do: "run it".into(),
+    });
+    let answered = &fixture.answers()["h1-4"];
+    assert_eq!(answered.answer, AnswerWord::NotShown);
+    assert!(answered.because.contains("too large"), "{}", answered.because);
 }
 
 #[test]

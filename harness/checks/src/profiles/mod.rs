@@ -108,7 +108,9 @@ mod tests {
     #[test]
     fn a_dossier_without_trials_shows_nothing_and_says_what_to_do() {
         let settings = killpoint_model::Settings::default();
-        for answered in answers(&Dossier { settings: &settings, exhibits: Vec::new(), host: None }) {
+        for answered in
+            answers(&Dossier { settings: &settings, exhibits: Vec::new(), skipped: &[], host: None })
+        {
             assert_eq!(answered.answer, AnswerWord::NotShown, "{}", answered.id);
             assert!(answered.to_do.is_some_and(|what| what.len() > 10), "{}", answered.id);
         }
