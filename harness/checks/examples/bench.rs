@@ -16,7 +16,12 @@ use serde_json::json;
 /// Events of the measured history unless told otherwise.
 const EVENTS_DEFAULT: usize = 1_000_000;
 /// Looks at the ledger while the actions are sent.
-const LOOKS: usize = 8;
+const LOOKS: usize = 2;
+/// The marks that a worker makes for an action before its request, and after it.
+const MARKS: [&[&str]; 2] = [
+    &["result-committed", "item-enqueued", "before-claim", "item-claimed", "dispatch-started"],
+    &["answer-read", "ack-committed"],
+];
 /// One action in this many is lost, looked up and sent again.
 const LOST_ONE_IN: usize = 10;
 
@@ -48,6 +53,13 @@ impl Builder {
             subject: Some(subject.to_string()),
             worker: 0,
         });
+    }
+
+    fn mark(&mut self, point: &'static str) {
+        let ordinal = self.hits.entry(point).or_default();
+        *ordinal += 1;
+        let hit = HitName::new(Source::Mark, point, *ordinal);
+        self.push(EventKind::Hit { hit, exact: true, live: true, subject: None, worker: 1 });
     }
 
     /// One request of an action; delivered and answered, or lost without a trace.
@@ -136,7 +148,7 @@ fn view(actions: usize, done: usize) -> LedgerView {
         destination: Some(recipient(action)),
         key: Some(key(action)),
         text: Some(text(action)),
-        attempts: Some(if action >= done { 0 } else { 1 + u32::from(action % LOST_ONE_IN == 0) }),
+        attempts: Some(if action >= done { 0 } else { 1 + u32::from(action.is_multiple_of(LOST_ONE_IN)) }),
         ..LedgerRow::new(name(action), if action < done { RowState::Confirmed } else { RowState::Created })
     };
     let rows = Some((0..actions).map(row).collect());
@@ -146,8 +158,8 @@ fn view(actions: usize, done: usize) -> LedgerView {
 /// A history of about that many events: actions that are sent, some of them lost, looked up and sent again, and a
 /// few looks at a ledger of all of them.
 fn sample_history(events: usize) -> History {
-    // Nine events for an action, and seven more for one that is lost.
-    let actions = (events * LOST_ONE_IN / (9 * LOST_ONE_IN + 7)).max(1);
+    // Fifteen events for an action, and seven more for one that is lost.
+    let actions = (events * LOST_ONE_IN / (15 * LOST_ONE_IN + 7)).max(1);
     let mut builder = Builder { events: Vec::with_capacity(events + 16), attempts: 0, hits: BTreeMap::new() };
     builder.push(EventKind::TrialStarted {
         plan: Plan::default(),
@@ -157,14 +169,16 @@ fn sample_history(events: usize) -> History {
     });
     builder.push(EventKind::Spawned { worker: 1, pid: 100, argv: vec!["worker".into()] });
     for action in 0..actions {
-        if action % actions.div_ceil(LOOKS) == 0 {
+        if action.is_multiple_of(actions.div_ceil(LOOKS)) {
             builder.push(EventKind::Ledger { at: None, view: view(actions, action) });
         }
-        if action % LOST_ONE_IN == 0 {
+        if action.is_multiple_of(LOST_ONE_IN) {
             builder.send(action, false);
             builder.look_up(action);
         }
+        MARKS[0].iter().for_each(|mark| builder.mark(mark));
         builder.send(action, true);
+        MARKS[1].iter().for_each(|mark| builder.mark(mark));
     }
     builder.push(EventKind::Exited { worker: 1, code: Some(0), signal: None });
     builder.push(EventKind::Settled { by: SettledBy::Exit, window_complete: true });
@@ -195,6 +209,12 @@ fn peak_mib() -> Option<u64> {
     line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
+/// Time that this thread has had a processor, where the system tells: other programs' load is not in it.
+fn on_processor() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split_whitespace().next()?.parse::<u64>().ok().map(|ns| ns as f64 / 1e9)
+}
+
 #[expect(clippy::print_stdout, reason = "its output is the result")]
 fn main() {
     let events = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(EVENTS_DEFAULT);
@@ -202,12 +222,14 @@ fn main() {
     let built_mib = peak_mib().unwrap_or_default();
     let settings = settings();
     let case = Case { settings: &settings, role: TrialRole::Baseline, history: &history, baselines: &[] };
-    let start = Instant::now();
+    let (start, on_processor_before) = (Instant::now(), on_processor());
     let verdict = judge(&case);
     let seconds = start.elapsed().as_secs_f64();
+    let busy = on_processor().zip(on_processor_before).map_or(seconds, |(after, before)| after - before);
     println!("events          {}", history.events.len());
     println!("verdict         {}", verdict.verdict);
-    println!("seconds         {seconds:.3}");
-    println!("events/s        {:.0}", history.events.len() as f64 / seconds);
+    println!("seconds         {seconds:.3}, of which {busy:.3} on a processor");
+    let per_second = |seconds: f64| history.events.len() as f64 / seconds;
+    println!("events/s        {:.0}, on a processor {:.0}", per_second(seconds), per_second(busy));
     println!("peak memory     {} MiB, of which the history {built_mib} MiB", peak_mib().unwrap_or_default());
 }

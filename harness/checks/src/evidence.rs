@@ -7,9 +7,9 @@ use killpoint_model::finding::{InvariantOutcome, InvariantStatus};
 use killpoint_model::hit::{CANONICAL, HitName, Source};
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::verdict::TrialEvidence;
-use killpoint_model::{Fault, History, LedgerView, Plan};
+use killpoint_model::{Fault, LedgerView, Plan};
 
-use crate::facts::rare;
+use crate::facts::sorted::Sorted;
 use crate::judge::Case;
 
 /// Faults that end a life, after which another one has to come.
@@ -24,9 +24,8 @@ fn is_deadly(fault: &Fault) -> bool {
 }
 
 /// Collects the evidence of a trial.
-pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEvidence {
-    let rare = rare(case.history);
-    let events = rare.as_slice();
+pub(crate) fn collect(case: &Case<'_>, sorted: &Sorted<'_>, outcomes: &[InvariantOutcome]) -> TrialEvidence {
+    let events = sorted.rare.as_slice();
     let plan = events.iter().find_map(|event| match &event.event {
         EventKind::TrialStarted { plan, .. } => Some(plan),
         _ => None,
@@ -40,7 +39,7 @@ pub(crate) fn collect(case: &Case<'_>, outcomes: &[InvariantOutcome]) -> TrialEv
         evidence.generation_advanced = kills.advanced(events, &mut missing);
         evidence.recovery_acted = kills.recovered(case, &mut missing);
         evidence.faults_landed = faults_landed(events, plan, &mut missing);
-        evidence.provider_plan_fired = rules(case.history, plan, &mut missing);
+        evidence.provider_plan_fired = rules(sorted, plan, &mut missing);
         evidence.faults_over = faults_over(events, plan, &mut missing);
     } else {
         evidence.boundary_reached = Some(false);
@@ -298,11 +297,11 @@ fn nothing_owed(kill: &Event, at_death: Option<&LedgerView>, case: &Case<'_>) ->
     }
 }
 
-fn rules(history: &History, plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
+fn rules(sorted: &Sorted<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
     if plan.rules.is_empty() {
         return None;
     }
-    let fired: BTreeSet<&str> = (history.provider())
+    let fired: BTreeSet<&str> = (sorted.provider.iter())
         .filter_map(|(_, event)| match event {
             ProviderEvent::RuleFired { rule, .. } => Some(rule.as_str()),
             _ => None,

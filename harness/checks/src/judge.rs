@@ -4,12 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use killpoint_model::event::EventKind;
 use killpoint_model::finding::{Finding, InvariantOutcome, InvariantStatus};
+use killpoint_model::provider::Counters;
 use killpoint_model::run::TrialRole;
 use killpoint_model::verdict::{ActionOutcome, TrialEvidence, TrialVerdict, Verdict};
 use killpoint_model::{History, Settings};
 
 use crate::evidence;
-use crate::facts::{Facts, rare};
+use crate::facts::Facts;
+use crate::facts::sorted::Sorted;
 use crate::invariants::{INVARIANTS, Invariant};
 
 /// One trial with all that its judgement depends on.
@@ -33,7 +35,8 @@ pub fn judge(case: &Case<'_>) -> TrialVerdict {
 
 pub(crate) fn judge_with(case: &Case<'_>, invariants: &[&dyn Invariant]) -> TrialVerdict {
     let last_seq = case.history.events.last().map_or(1, |event| event.seq);
-    let facts = catch_unwind(AssertUnwindSafe(|| Facts::gather(case)));
+    let sorted = Sorted::of(case.history);
+    let facts = catch_unwind(AssertUnwindSafe(|| Facts::gather(case, &sorted)));
     let outcomes: Vec<InvariantOutcome> = invariants
         .iter()
         .map(|invariant| {
@@ -45,8 +48,8 @@ pub(crate) fn judge_with(case: &Case<'_>, invariants: &[&dyn Invariant]) -> Tria
                 .unwrap_or_else(|()| crashed(invariant.entry().name, last_seq))
         })
         .collect();
-    let mut evidence = evidence::collect(case, &outcomes);
-    let doubts = doubts(case, facts.as_ref().ok());
+    let mut evidence = evidence::collect(case, &sorted, &outcomes);
+    let doubts = doubts(case, &sorted, facts.as_ref().ok());
     let verdict = merge(&evidence, &outcomes, !doubts.is_empty());
     evidence.missing.extend(doubts);
     TrialVerdict {
@@ -54,7 +57,7 @@ pub(crate) fn judge_with(case: &Case<'_>, invariants: &[&dyn Invariant]) -> Tria
         evidence,
         outcomes,
         actions: facts.as_ref().map(actions).unwrap_or_default(),
-        counters: case.history.counters(),
+        counters: Counters::count(sorted.provider.iter().map(|(_, event)| *event)),
     }
 }
 
@@ -87,12 +90,12 @@ fn merge(evidence: &TrialEvidence, outcomes: &[InvariantOutcome], doubted: bool)
 }
 
 /// Why the whole history can't carry a verdict, in words.
-fn doubts(case: &Case<'_>, facts: Option<&Facts<'_>>) -> Vec<String> {
+fn doubts(case: &Case<'_>, sorted: &Sorted<'_>, facts: Option<&Facts<'_>>) -> Vec<String> {
     let mut doubts = Vec::new();
     if case.history.truncated {
         doubts.push("the history ends before the end of the trial: run the trial again".to_owned());
     }
-    for event in rare(case.history) {
+    for event in &sorted.rare {
         if let EventKind::Infrastructure { doing, error } = &event.event {
             doubts
                 .push(format!("the machine failed while {doing} ({error}): free the resource and run again"));

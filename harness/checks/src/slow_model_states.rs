@@ -136,8 +136,7 @@ fn is_redecided(steps: &[Step], action: usize, last: RowState) -> bool {
         match (was, is) {
             (Unknown | Review, Confirmed | Failed | Cancelled) => first_doubt.is_some() && !told && !asked,
             (Confirmed, _) | (Failed | Cancelled, Created | Dispatching) => true,
-            (Failed, Confirmed) => resent || !accepted,
-            (Cancelled, Confirmed) => resent || !accepted,
+            (Failed | Cancelled, Confirmed) => resent || !accepted,
             (Cancelled, Unknown | Review) => sent.is_empty(),
             _ => false,
         }

@@ -67,6 +67,9 @@ impl Account {
 
     /// The worker's own final words, in short.
     pub(crate) fn state_words(&self) -> Option<String> {
+        if let (1, Some((state, 1))) = (self.states.len(), self.states.first_key_value()) {
+            return Some(state.to_string());
+        }
         let words: Vec<String> = (self.states.iter())
             .map(|(state, count)| if *count == 1 { state.to_string() } else { format!("{count} {state}") })
             .collect();
@@ -256,8 +259,12 @@ fn verdict(facts: &Facts<'_>, account: &Account, any: u32) -> ActionVerdict {
 }
 
 fn events(facts: &Facts<'_>, unit: &Unit) -> Vec<u64> {
-    let mut events = facts.attempt_events(unit);
-    events.extend(facts.effect_events(unit));
+    let mut events = Vec::with_capacity(unit.attempts.len() + unit.effects.len() + 1);
+    events.extend(unit.attempts.iter().map(|index| facts.book.wire.attempts[*index].seq));
+    for fact in unit.effects.iter().map(|index| &facts.book.wire.effects[*index]) {
+        events.push(fact.seq);
+        events.extend(&fact.redelivered);
+    }
     if events.is_empty() {
         events.extend(&facts.kills);
     }

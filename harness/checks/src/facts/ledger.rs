@@ -1,9 +1,8 @@
 //! What the worker believed, over time: ledger views and each row through them.
 
-use std::collections::HashMap;
-
-use killpoint_model::event::EventKind;
-use killpoint_model::{History, HitName, LedgerRow, LedgerView};
+use crate::facts::index::Index;
+use killpoint_model::event::{Event, EventKind};
+use killpoint_model::{HitName, LedgerRow, LedgerView};
 
 /// One reading of the ledger.
 #[derive(Debug)]
@@ -44,11 +43,10 @@ pub(crate) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     /// Reads the ledger views of a history.
-    pub(crate) fn read(history: &'a History) -> Self {
+    pub(crate) fn read(looks: &[&'a Event]) -> Self {
         let mut ledger = Self::default();
-        // Looked up and never iterated, so its order can't show.
-        let mut index: HashMap<(&str, Option<&str>), usize> = HashMap::new();
-        for event in &history.events {
+        let mut index: Index<(&str, Option<&str>), usize> = Index::default();
+        for event in looks {
             let (at, view, is_final) = match &event.event {
                 EventKind::Ledger { at, view } if view.exact => (at.as_ref(), view, false),
                 EventKind::Final { view, .. } => (None, view, true),

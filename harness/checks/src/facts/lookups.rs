@@ -1,7 +1,8 @@
 //! Which lookups were answered for which unit, and when.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
+use crate::facts::index::Index;
 use crate::facts::units::{Book, Unit};
 use crate::volatile::leaves;
 
@@ -46,13 +47,12 @@ pub(crate) struct Lookups {
 impl Lookups {
     /// Reads the answered lookups of a book.
     pub(crate) fn read(book: &Book<'_>) -> Self {
-        // Looked up and never iterated, so their order can't show.
-        let mut effect_ids: HashMap<&str, usize> = HashMap::new();
+        let mut effect_ids: Index<&str, usize> = Index::default();
         if !book.wire.lookups.is_empty() {
             effect_ids
                 .extend(book.wire.effects.iter().enumerate().map(|(at, fact)| (fact.effect.id.as_str(), at)));
         }
-        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut numbers: Index<&str, usize> = Index::default();
         let mut pairs: Vec<Vec<(u64, u64)>> = Vec::new();
         let mut listings = Vec::new();
         let mut found = vec![None; book.units.len()];
@@ -97,7 +97,7 @@ fn names_in(subject: &str) -> BTreeSet<&str> {
 }
 
 /// The series of everything that a lookup could name a unit by.
-fn series_of(book: &Book<'_>, unit: &Unit, numbers: &HashMap<&str, usize>) -> Vec<usize> {
+fn series_of(book: &Book<'_>, unit: &Unit, numbers: &Index<&str, usize>) -> Vec<usize> {
     let mut series = Vec::new();
     if numbers.is_empty() {
         return series;

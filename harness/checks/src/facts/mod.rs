@@ -15,6 +15,7 @@ pub(crate) mod index;
 pub(crate) mod join;
 pub(crate) mod ledger;
 pub(crate) mod lookups;
+pub(crate) mod names;
 pub(crate) mod pair;
 pub(crate) mod sorted;
 pub(crate) mod timeline;

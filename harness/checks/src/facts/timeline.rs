@@ -54,7 +54,7 @@ impl Timeline {
                     timeline.rest.get_or_insert(seq);
                 }
                 EventKind::Exited { worker, code: Some(0), .. } if going_on => {
-                    timeline.ends.push((seq, *worker))
+                    timeline.ends.push((seq, *worker));
                 }
                 EventKind::Killed { worker, .. } | EventKind::Exited { worker, .. } if going_on => {
                     timeline.ends.push((seq, *worker));
@@ -73,7 +73,7 @@ impl Timeline {
                     timeline.disturbances.push(seq);
                 }
                 EventKind::PartKilled { .. } | EventKind::WorkerClock { .. } => {
-                    timeline.disturbances.push(seq)
+                    timeline.disturbances.push(seq);
                 }
                 EventKind::FaultAnnounced { .. } => timeline.faults.push((seq, u64::MAX)),
                 EventKind::FaultDone { .. } => {
@@ -155,11 +155,11 @@ impl Timeline {
 
 /// Which worker sent each attempt, as far as that can be told: the only one that could, or else the one
 /// that made the latest mark.
-pub(crate) fn senders(history: &History, rare: &[&Event]) -> Vec<Option<Sender>> {
+pub(crate) fn senders(history: &History, rare: &[&Event], attempts: usize) -> Vec<Option<Sender>> {
     let mut senders = Vec::new();
     let others = |event: &&Event| matches!(event.event, EventKind::Spawned { worker, .. } if worker > 1);
     if !rare.iter().any(others) {
-        senders.resize(history.attempts().count(), None);
+        senders.resize(attempts, None);
         return senders;
     }
     let mut watch = Watch::default();

@@ -3,12 +3,15 @@
 //! Two rows, or two payloads, that nothing tells apart are one unit of which several are owed: counting
 //! stays right, and nothing is guessed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
-use killpoint_model::{History, Settings};
+use killpoint_model::Settings;
 
+use crate::facts::index::Index;
 use crate::facts::join::{Joined, Joiner, is_directed, text_of};
 use crate::facts::ledger::Ledger;
+use crate::facts::names::Names;
+use crate::facts::sorted::Sorted;
 use crate::facts::wire::Wire;
 use crate::volatile::normalised;
 
@@ -16,7 +19,7 @@ use crate::volatile::normalised;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Unit {
     /// Logical ids; empty where none is known.
-    pub(crate) actions: BTreeSet<String>,
+    pub(crate) actions: Names,
     /// Empty where only a row without destination is known.
     pub(crate) recipient: String,
     pub(crate) operation: String,
@@ -27,9 +30,9 @@ pub(crate) struct Unit {
     /// Its effects, by index, in order.
     pub(crate) effects: Vec<usize>,
     /// Bodies sent, without volatile fields.
-    pub(crate) payloads: BTreeSet<String>,
+    pub(crate) payloads: Names,
     /// What a human would read, as sent or as committed in the row.
-    pub(crate) texts: BTreeSet<String>,
+    pub(crate) texts: Names,
     /// The same unit in the baseline.
     pub(crate) baseline: Paired,
 }
@@ -50,6 +53,9 @@ pub(crate) struct Paired {
 impl Unit {
     /// By what a reader knows it.
     pub(crate) fn label(&self) -> String {
+        if let (1, Some(action)) = (self.actions.len(), self.actions.first()) {
+            return action.clone();
+        }
         let actions: Vec<&str> = self.actions.iter().map(String::as_str).collect();
         match (actions.join(" or "), self.texts.first()) {
             (actions, _) if !actions.is_empty() => actions,
@@ -115,7 +121,7 @@ impl Identity {
         match self {
             Self::Rows(root) => unit.rows.clone_from(&pools.members[root]),
             Self::Action(action) => {
-                unit.actions.insert(action.clone());
+                unit.actions.add(action);
             }
             Self::Payload(_) => {}
         }
@@ -127,33 +133,36 @@ impl<'a> Book<'a> {
     /// Reads a history. `volatile` are body fields to overlook; `baseline` is the fault-free wire, which
     /// shows in which words recipients are named.
     pub(crate) fn read(
-        history: &'a History,
+        sorted: &Sorted<'a>,
         settings: &Settings,
         volatile: &BTreeSet<String>,
         baseline: Option<&Wire<'_>>,
     ) -> Self {
-        let mut book = Self { wire: Wire::read(history), ledger: Ledger::read(history), ..Self::default() };
+        let mut book = Self {
+            wire: Wire::read(&sorted.provider),
+            ledger: Ledger::read(&sorted.looks),
+            ..Self::default()
+        };
         let wires: Vec<&Wire<'_>> = baseline.into_iter().chain([&book.wire]).collect();
         book.directed = is_directed(&book.ledger, &wires);
-        let joiner = Joiner::new(&book.ledger, book.directed);
+        let joiner = Joiner::new(&book.ledger.rows, book.directed);
         let parcels = book.parcels(&joiner, settings);
         let pools = Pools::of(book.ledger.rows.len(), &parcels);
         book.fill(&parcels, &pools, settings, volatile);
         book
     }
 
-    fn parcels(&self, joiner: &Joiner<'a>, settings: &Settings) -> Vec<Parcel<'a>> {
-        let mut parcels = Vec::new();
+    fn parcels(&self, joiner: &Joiner<'_, 'a>, settings: &Settings) -> Vec<Parcel<'a>> {
+        let mut parcels = Vec::with_capacity(self.wire.attempts.len());
         for (index, fact) in self.wire.attempts.iter().enumerate() {
-            let mut recipients = vec![fact.attempt.recipient.as_str()];
-            for effect in &fact.effects {
-                let recipient = self.wire.effects[*effect].effect.recipient.as_str();
-                if !recipients.contains(&recipient) {
-                    recipients.push(recipient);
-                }
-            }
             let text = text_of(fact, &self.wire.effects, settings);
-            for recipient in recipients {
+            let own = fact.attempt.recipient.as_str();
+            let others =
+                fact.effects.iter().map(|effect| self.wire.effects[*effect].effect.recipient.as_str());
+            let mut others: Vec<&str> = others.filter(|recipient| *recipient != own).collect();
+            others.sort_unstable();
+            others.dedup();
+            for recipient in [own].into_iter().chain(others) {
                 let about = joiner.join(fact, &self.wire.effects, recipient, text);
                 parcels.push(Parcel { attempt: index, recipient, about });
             }
@@ -168,9 +177,12 @@ impl<'a> Book<'a> {
         settings: &Settings,
         volatile: &BTreeSet<String>,
     ) {
-        // Looked up and never iterated, so their order can't show.
-        let mut index: HashMap<(Identity, &str, &str), usize> = HashMap::new();
-        let mut places: HashMap<(usize, &str), usize> = HashMap::new();
+        let mut index: Index<(Identity, &str, &str), usize> = Index::default();
+        // Where an attempt's further recipients are.
+        let mut places: Index<(usize, &str), usize> = Index::default();
+        self.unit_of_attempt = vec![usize::MAX; self.wire.attempts.len()];
+        index.reserve(parcels.len());
+        self.units.reserve(parcels.len());
         let mut used = vec![false; pools.roots.len()];
         for parcel in parcels {
             let fact = &self.wire.attempts[parcel.attempt];
@@ -186,34 +198,41 @@ impl<'a> Book<'a> {
             }
             let unit = &mut self.units[at];
             unit.payloads.insert(payload);
-            unit.texts.extend(text_of(fact, &self.wire.effects, settings).map(str::to_owned));
+            if let Some(text) = text_of(fact, &self.wire.effects, settings) {
+                unit.texts.add(text);
+            }
             unit.attempts.push(parcel.attempt);
-            places.insert((parcel.attempt, parcel.recipient), at);
+            if parcel.recipient == fact.attempt.recipient {
+                self.unit_of_attempt[parcel.attempt] = at;
+            } else {
+                places.insert((parcel.attempt, parcel.recipient), at);
+            }
         }
-        self.unit_of_attempt = (self.wire.attempts.iter().enumerate())
-            .map(|(index, fact)| places[&(index, fact.attempt.recipient.as_str())])
-            .collect();
         self.place_effects(&places, volatile);
         self.add_unsent_rows(pools, &used);
         self.name_by_rows();
     }
 
-    fn place_effects(&mut self, places: &HashMap<(usize, &str), usize>, volatile: &BTreeSet<String>) {
-        let mut strays: HashMap<(&str, Option<&str>, String), usize> = HashMap::new();
+    fn place_effects(&mut self, places: &Index<(usize, &str), usize>, volatile: &BTreeSet<String>) {
+        let mut strays: Index<(&str, Option<&str>, String), usize> = Index::default();
         for (index, fact) in self.wire.effects.iter().enumerate() {
             let effect = fact.effect;
-            let place = fact.attempt.and_then(|attempt| places.get(&(attempt, effect.recipient.as_str())));
-            let at = place.copied().unwrap_or_else(|| {
+            let place = fact.attempt.and_then(|attempt| {
+                let own = self.wire.attempts[attempt].attempt.recipient == effect.recipient;
+                let other = || places.get(&(attempt, effect.recipient.as_str())).copied();
+                if own { Some(self.unit_of_attempt[attempt]) } else { other() }
+            });
+            let at = place.unwrap_or_else(|| {
                 // Its request is not in this history; what the recipient got still counts.
                 let payload = normalised(&effect.body, volatile);
                 *strays.entry((&effect.recipient, effect.action.as_deref(), payload.clone())).or_insert_with(
                     || {
                         self.units.push(Unit {
-                            actions: effect.action.iter().cloned().collect(),
+                            actions: effect.action.as_deref().map(Names::from).unwrap_or_default(),
                             recipient: effect.recipient.clone(),
                             operation: effect.operation.clone(),
-                            payloads: BTreeSet::from([payload]),
-                            texts: BTreeSet::from([effect.text.clone()]),
+                            payloads: Names::from(payload.as_str()),
+                            texts: Names::from(effect.text.as_str()),
                             ..Unit::default()
                         });
                         self.units.len() - 1
@@ -239,8 +258,11 @@ impl<'a> Book<'a> {
         for unit in &mut self.units {
             for row in &unit.rows {
                 let row = &self.ledger.rows[*row];
-                unit.actions.insert(row.action.to_owned());
-                unit.texts.extend(row.sightings.first().and_then(|(_, row)| row.text.clone()));
+                unit.actions.add(row.action);
+                let text = row.sightings.first().and_then(|(_, row)| row.text.as_deref());
+                if let Some(text) = text {
+                    unit.texts.add(text);
+                }
             }
         }
     }
@@ -262,8 +284,8 @@ impl<'a> Book<'a> {
         let unit = &mut self.units[into];
         unit.attempts.extend(gone.attempts);
         unit.effects.extend(gone.effects);
-        unit.payloads.extend(gone.payloads);
-        unit.texts.extend(gone.texts);
+        unit.payloads.absorb(gone.payloads);
+        unit.texts.absorb(gone.texts);
     }
 
     /// Removes units that were merged into others.

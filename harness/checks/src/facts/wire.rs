@@ -1,8 +1,6 @@
 //! What happened on the wire: attempts with their end, effects, lookups with their answers.
 
-use std::collections::HashMap;
-
-use killpoint_model::History;
+use crate::facts::index::Index;
 use killpoint_model::plan::{CutAt, ProviderPlan, Reply};
 use killpoint_model::provider::{Attempt, Effect, Lookup, ProviderEvent, Replay, Unanswered};
 
@@ -161,30 +159,37 @@ pub(crate) struct Wire<'a> {
     pub(crate) connections: u32,
 }
 
-/// Where each number is. Looked up and never iterated, so its order can't show.
+/// Where each number is.
 #[derive(Default)]
-struct Index<'a> {
-    attempts: HashMap<u32, usize>,
-    effects: HashMap<&'a str, usize>,
-    commits: HashMap<(u32, &'a str), usize>,
-    lookups: HashMap<u32, usize>,
+struct Places<'a> {
+    attempts: Index<u32, usize>,
+    effects: Index<&'a str, usize>,
+    commits: Index<(u32, &'a str), usize>,
+    lookups: Index<u32, usize>,
     /// Rules that took something, by whether it was a lookup and its number: in whichever order the log
     /// tells it.
-    plans: HashMap<(bool, u32), ProviderPlan>,
+    plans: Index<(bool, u32), ProviderPlan>,
 }
 
 impl<'a> Wire<'a> {
     /// Reads the provider's events of a history, in one pass.
-    pub(crate) fn read(history: &'a History) -> Self {
+    pub(crate) fn read(provider: &[(u64, &'a ProviderEvent)]) -> Self {
         let mut wire = Self::default();
-        let mut index = Index::default();
-        for (seq, event) in history.provider() {
-            wire.take(seq, event, &mut index);
+        let mut index = Places::default();
+        let received =
+            provider.iter().filter(|(_, event)| matches!(event, ProviderEvent::Received(_))).count();
+        wire.attempts.reserve(received);
+        wire.effects.reserve(received);
+        index.attempts.reserve(received);
+        index.effects.reserve(received);
+        index.commits.reserve(received);
+        for (seq, event) in provider {
+            wire.take(*seq, event, &mut index);
         }
         wire
     }
 
-    fn take(&mut self, seq: u64, event: &'a ProviderEvent, index: &mut Index<'a>) {
+    fn take(&mut self, seq: u64, event: &'a ProviderEvent, index: &mut Places<'a>) {
         match event {
             ProviderEvent::Received(attempt) => {
                 index.attempts.insert(attempt.id, self.attempts.len());
@@ -243,7 +248,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    fn commit(&mut self, seq: u64, effect: &'a Effect, index: &mut Index<'a>) {
+    fn commit(&mut self, seq: u64, effect: &'a Effect, index: &mut Places<'a>) {
         let at = self.effects.len();
         let attempt = index.attempts.get(&effect.attempt).copied();
         if let Some(attempt) = attempt {
@@ -263,7 +268,7 @@ impl<'a> Wire<'a> {
     }
 
     /// Events that move an attempt on.
-    fn progress(&mut self, seq: u64, event: &'a ProviderEvent, index: &Index<'a>) {
+    fn progress(&mut self, seq: u64, event: &'a ProviderEvent, index: &Places<'a>) {
         let (ProviderEvent::NotExecuted { attempt: id, .. }
         | ProviderEvent::Held { attempt: id }
         | ProviderEvent::Replying { attempt: id, .. }

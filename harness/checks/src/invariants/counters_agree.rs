@@ -38,11 +38,11 @@ impl Invariant for CountersAgree {
             &ENTRY,
             "the worker's metrics were not read: configure `[metrics]` with `url`, `file` or `query`, and the names",
         );
-        let readings = facts.rare.iter().filter_map(|event| match &event.event {
+        let mut readings = facts.rare.iter().filter_map(|event| match &event.event {
             EventKind::Metrics { values, error } => Some((event.seq, values, error)),
             _ => None,
         });
-        let Some((seq, values, error)) = readings.last() else { return looked };
+        let Some((seq, values, error)) = readings.next_back() else { return looked };
         if let Some(error) = error {
             looked.note("the metrics", format!("they could not be read: {error}"), vec![seq]);
             return looked;
@@ -98,7 +98,7 @@ fn bounds(facts: &Facts<'_>, reading: u64) -> BTreeMap<&'static str, (RangeInclu
     }
     if !facts.may_delete() {
         let seen = facts.book.ledger.rows.len() as u64;
-        bounds.insert("created", (0..=seen.max(rows.len() as u64), format!("{} rows were ever seen", seen)));
+        bounds.insert("created", (0..=seen.max(rows.len() as u64), format!("{seen} rows were ever seen")));
     }
     bounds
 }

@@ -89,11 +89,15 @@ mod tests {
         let mut trial = Trial::new();
         trial.push(EventKind::ProducerHeld);
         if early {
-            sent.iter().for_each(|text| _ = trial.deliver("bob@x", None, text));
+            for text in sent {
+                trial.deliver("bob@x", None, text);
+            }
         }
         trial.push(EventKind::ProducerEnded { committed });
         if !early {
-            sent.iter().for_each(|text| _ = trial.deliver("bob@x", None, text));
+            for text in sent {
+                trial.deliver("bob@x", None, text);
+            }
         }
         status(&Settings::default(), &trial.end(), NAME)
     }

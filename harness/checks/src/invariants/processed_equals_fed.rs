@@ -213,7 +213,9 @@ mod tests {
 
     fn processed(given: &[&str], done: &[&str]) -> History {
         let mut trial = fed(given);
-        done.iter().for_each(|item| answered(&mut trial, item));
+        for item in done {
+            answered(&mut trial, item);
+        }
         trial.end()
     }
 

@@ -150,9 +150,11 @@ fn retargeted(facts: &Facts<'_>, looked: &mut Looked) {
             continue;
         };
         let own = &places[action.as_str()];
-        let same_words = texts.get(action.as_str()).into_iter().flatten().any(|committed| {
-            committed.operation.is_empty() || committed.texts.intersection(&unit.texts).next().is_some()
-        });
+        let same_words = texts
+            .get(action.as_str())
+            .into_iter()
+            .flatten()
+            .any(|committed| committed.operation.is_empty() || committed.texts.meet(&unit.texts));
         if same_words && !own.is_empty() && !own.contains(&unit.recipient.as_str()) {
             looked.look();
             let message =

@@ -1,6 +1,6 @@
 //! One action, one key; one key, one action.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::Entry;
 use killpoint_model::profile::KeyScope;
@@ -9,6 +9,7 @@ use killpoint_model::settings::Promise;
 
 use super::{Invariant, Looked};
 use crate::facts::Facts;
+use crate::facts::index::Index;
 use crate::facts::ledger::RowFact;
 use crate::facts::units::Unit;
 use crate::facts::wire::AttemptFact;
@@ -55,7 +56,9 @@ impl Invariant for StableKey {
         }
         for (index, unit, _) in facts.units().filter(|(_, unit, _)| !unit.attempts.is_empty()) {
             looked.look();
-            keys_of_one_action(facts, index, unit, &mut looked);
+            if unit.attempts.len() > 1 {
+                keys_of_one_action(facts, index, unit, &mut looked);
+            }
             bodies_of_one_key(facts, unit, &mut looked);
         }
         actions_of_one_key(facts, &mut looked);
@@ -124,8 +127,7 @@ fn bodies_of_one_key(facts: &Facts<'_>, unit: &Unit, looked: &mut Looked) {
 
 fn actions_of_one_key(facts: &Facts<'_>, looked: &mut Looked) {
     let by_path = facts.settings.provider.idempotency.scope == KeyScope::Path;
-    // Looked up and never iterated, so its order can't show.
-    let mut first: HashMap<(&str, &str, &str), (usize, u64)> = HashMap::new();
+    let mut first: Index<(&str, &str, &str), (usize, u64)> = Index::default();
     let mut users: BTreeMap<(&str, &str, &str), BTreeMap<usize, u64>> = BTreeMap::new();
     for (index, fact) in facts.book.wire.attempts.iter().enumerate() {
         let Some(key) = fact.attempt.key.as_deref() else { continue };
@@ -151,10 +153,9 @@ fn actions_of_one_key(facts: &Facts<'_>, looked: &mut Looked) {
 /// A row may get its key late, and even another one, as long as nothing was sent under the first and no
 /// restart came in between.
 fn keys_of_one_row(facts: &Facts<'_>, looked: &mut Looked) {
-    // Looked up and never iterated, so its order can't show.
-    let mut sent: HashMap<&str, u64> = HashMap::new();
-    let changes = |row: &&RowFact<'_>| row.sightings.windows(2).any(|pair| pair[0].1.key != pair[1].1.key);
-    let mut rows = facts.book.ledger.rows.iter().filter(changes).peekable();
+    let mut sent: Index<&str, u64> = Index::default();
+    let rekeyed = |row: &&RowFact<'_>| row.sightings.windows(2).any(|pair| pair[0].1.key != pair[1].1.key);
+    let mut rows = facts.book.ledger.rows.iter().filter(rekeyed).peekable();
     if rows.peek().is_none() {
         return;
     }
