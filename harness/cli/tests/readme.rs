@@ -173,8 +173,12 @@ fn steps(block: &Block) -> Vec<Step> {
     steps
 }
 
-/// The same command, done sooner: a whole sweep is narrowed to one boundary, and the selftest to its help.
+/// The same command, done sooner: a whole sweep is narrowed to one boundary, and the selftest, or a profile, which
+/// chooses its trials itself, to its help.
 fn narrowed(command: &str) -> String {
+    if command.contains("--profile") {
+        return format!("{command} --help");
+    }
     let selects = ["--boundary", "--scenario", "--strategy"].iter().any(|flag| command.contains(flag));
     for whole in ["killpoint demo", "killpoint run"] {
         if let Some(rest) = command.strip_prefix(whole).filter(|_| !selects) {

@@ -42,7 +42,17 @@ fn every_name_that_is_listed_is_explained() {
     kinds.dedup();
     assert_eq!(
         kinds,
-        ["scenarios", "faults", "boundaries", "invariants", "dialects", "ledgers", "formats", "plans"]
+        [
+            "scenarios",
+            "faults",
+            "boundaries",
+            "invariants",
+            "dialects",
+            "ledgers",
+            "formats",
+            "plans",
+            "profiles"
+        ]
     );
     for kind in kinds {
         let shown = bench.killpoint(&["list", kind]).exits(Holds).out;
