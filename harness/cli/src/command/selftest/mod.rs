@@ -204,7 +204,7 @@ fn right_schedules() -> Result<Vec<(Variant, String, Strategy)>, Diagnosed> {
         let name = format!("every schedule above, {variant:?}").to_lowercase();
         all.push((variant, name, Strategy::Scenarios(plans.into_iter().flatten().collect())));
     }
-    let scenarios = LIBRARY.iter().map(|entry| load_library(entry)).collect::<Result<Vec<_>, _>>()?;
+    let scenarios = LIBRARY.iter().map(load_library).collect::<Result<Vec<_>, _>>()?;
     let needs = |scenario: &killpoint::scenarios::Scenario, name: &str| {
         scenario.needs.iter().any(|need| need == name)
     };
