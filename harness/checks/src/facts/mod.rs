@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::event::{Event, EventKind};
+use killpoint_model::hit::Source;
 use killpoint_model::settings::Promise;
 use killpoint_model::{History, HitName, LedgerRow, Settings};
 
@@ -216,6 +217,16 @@ impl<'a> Facts<'a> {
     pub(crate) fn hit_before(&self, name: &HitName, seq: u64) -> Option<(u64, Option<&'a str>)> {
         let at = self.hits.get(name)?;
         at[..at.partition_point(|(hit, _)| *hit < seq)].last().copied()
+    }
+
+    /// Where a mark was first made.
+    pub(crate) fn first_mark(&self, name: &str) -> Option<u64> {
+        let mut events = self.history.events.iter();
+        let first = events.find(|event| {
+            matches!(&event.event, EventKind::Hit { hit, .. }
+                if hit.source == Some(Source::Mark) && hit.point == name)
+        });
+        first.map(|event| event.seq)
     }
 
     /// Sequence numbers of a unit's attempts.

@@ -7,7 +7,7 @@ use killpoint_model::event::{Event, EventKind};
 use killpoint_model::provider::ProviderEvent;
 
 /// Faults that put an earlier state of the store in place: what a row said before is not what it became.
-const ROLLBACKS: [&str; 2] = ["store-restore", "store-rollback"];
+const ROLLBACKS: [&str; 3] = ["store-restore", "store-rollback", "power-cut"];
 /// The fault that puts back what was remembered: a backup, not a power cut.
 const RESTORE: &str = "store-restore";
 /// The fault that starts a worker on a copy of the store.

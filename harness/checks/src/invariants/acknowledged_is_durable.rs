@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use killpoint_model::Entry;
 use killpoint_model::event::{CommandRole, EventKind};
 use killpoint_model::plan::ActionSpec;
+use killpoint_model::{Entry, RowState};
 
+use super::no_blind_resend::blind_pairs;
 use super::{Invariant, Looked};
-use crate::facts::Facts;
+use crate::facts::{Facts, by_certain_action};
 
 static ENTRY: Entry = Entry {
     name: "acknowledged-is-durable",
@@ -18,10 +19,10 @@ the ledger has no row of it; or the store itself says that it is damaged. The ca
 nobody will ever send this and nobody will miss it.
 
 Right is a commit that is on the disk before it is acknowledged: with SQLite, `synchronous=FULL` in WAL mode, and \
-never `journal_mode=OFF`. A process kill keeps the page cache and can't show it; the fault `store-rollback` can. Rows \
+never `journal_mode=OFF`. A process kill keeps the page cache and can't show it; the fault `power-cut` can. Rows \
 that the worker deletes by itself are `audit-survives`'s business, and a backup that was put back is older by right. \
 (K31 acknowledged-commit-not-durable.)",
-    example: "[[fault]]\nat = \"item-claimed#1\"\ndo = \"store-rollback\"",
+    example: "[[fault]]\nat = \"item-claimed#1\"\ndo = \"power-cut\"",
 };
 
 /// See [`ENTRY`].
@@ -49,6 +50,7 @@ impl Invariant for AcknowledgedIsDurable {
                 }
             }
         }
+        lost_and_sent_again(facts, &mut looked);
         if facts.may_delete() || facts.timeline.restored.is_some() {
             return looked;
         }
@@ -64,6 +66,41 @@ impl Invariant for AcknowledgedIsDurable {
             }
         }
         looked
+    }
+}
+
+/// A commit that the worker acted on, by sending, is gone after a power cut, and the action was sent again.
+/// One that is lost and asked for before anything is sent is right: a store may be synced late on purpose.
+fn lost_and_sent_again(facts: &Facts<'_>, looked: &mut Looked) {
+    let ledger = &facts.book.ledger;
+    let cuts = facts.timeline.rollbacks.iter().filter(|cut| facts.timeline.restored != Some(**cut));
+    for cut in cuts {
+        let (Some(before), Some(after)) = (ledger.last_until(*cut), ledger.first_after(*cut)) else {
+            continue;
+        };
+        for (index, row) in ledger.rows.iter().enumerate() {
+            let at =
+                |view: usize| row.sightings.iter().find(|(seen, _)| *seen == view).map(|(_, row)| row.state);
+            let acted_on = at(before).is_some_and(|state| state != RowState::Created);
+            if !acted_on {
+                continue;
+            }
+            looked.look();
+            let forgotten = at(after).is_none_or(|state| state == RowState::Created);
+            for unit in facts.units_of_row(index).iter().filter(|_| forgotten) {
+                let pairs = by_certain_action(facts, *unit)
+                    .into_iter()
+                    .flat_map(|group| blind_pairs(facts, *unit, &group));
+                let seqs = pairs.map(|(one, other)| [one, other].map(|at| facts.book.wire.attempts[at].seq));
+                let again = seqs.into_iter().find(|[sent, again]| sent < cut && cut < again);
+                if let Some([sent, again]) = again {
+                    let views = [before, after].map(|view| ledger.views[view].seq);
+                    let message = "its commit was lost with the power, and it was sent again";
+                    let events = views.into_iter().chain([*cut, sent, again]).collect();
+                    looked.violation(facts.book.units[*unit].subject(), message, events);
+                }
+            }
+        }
     }
 }
 
@@ -165,6 +202,25 @@ mod tests {
             trial.push(EventKind::StoreFault { name: name.into(), path, begins: true, detail });
             assert_eq!(status(&settings(), &trial.end_rows(Vec::new()), NAME), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_commit_that_was_lost_with_the_power_and_acted_on_is_told() {
+        let cut = |asked: bool| {
+            let mut trial = Trial::new();
+            trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+            trial.view(None, vec![row("deploy-42", "bob@x", RowState::Confirmed)]);
+            let (path, detail) = ("outbox.db-wal".into(), "9 commits are lost".into());
+            trial.push(EventKind::StoreFault { name: "power-cut".into(), path, begins: true, detail });
+            trial.view(None, rows());
+            if asked {
+                trial.look_up("k-deploy-42", &[]);
+            }
+            trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+            trial.end_rows(vec![row("deploy-42", "bob@x", RowState::Confirmed)])
+        };
+        assert_eq!(status(&mapped(), &cut(false), NAME), Violated);
+        assert_eq!(status(&mapped(), &cut(true), NAME), Holds);
     }
 
     #[test]

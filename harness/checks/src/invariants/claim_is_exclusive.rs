@@ -7,6 +7,7 @@ use super::no_blind_resend::blind_pairs;
 use super::{Invariant, Looked};
 use crate::facts::timeline::Sender;
 use crate::facts::units::Unit;
+use crate::facts::wire::End;
 use crate::facts::{Facts, by_certain_action};
 
 static ENTRY: Entry = Entry {
@@ -69,16 +70,22 @@ impl Invariant for ClaimIsExclusive {
 fn both_held(facts: &Facts<'_>, unit: &Unit, before: usize, after: usize) -> Option<(String, Vec<u64>)> {
     let attempts = &facts.book.wire.attempts;
     let (first, second) = (attempts[before].seq, attempts[after].seq);
-    if given_back(facts, unit, first, second) {
+    // An answer that came later found the first holder waiting: whoever wrote the row meanwhile was not that one.
+    let waited = matches!(attempts[before].end, End::Replied(_))
+        && attempts[before].end_seq.is_some_and(|end| end > second);
+    if !waited && given_back(facts, unit, first, second) {
         return None;
     }
     let held = [owner_at(facts, unit, first, second), owner_at(facts, unit, second, u64::MAX)];
     let senders = facts.senders[before].zip(facts.senders[after]);
     let who = match (senders, &held) {
         (Some((one, other)), _) if one.worker != other.worker => {
+            // Whoever died or stood still had lost it. One that ended after it was done had not: the other one
+            // was alive all the time, and claimed what it had read before.
             let gone = facts.timeline.ended_between(one.worker, first, second);
-            // Whoever stood still had lost it; that one goes on is another matter.
-            (!gone && !facts.timeline.stopped_at(one.worker, second))
+            let done = decided_between(facts, unit, first, second)
+                && !facts.timeline.ended_between(other.worker, first, second);
+            ((done || !gone) && !facts.timeline.stopped_at(one.worker, second))
                 .then(|| format!("worker {} and worker {}", one.worker, other.worker))
         }
         (Some((one, other)), [Some((_, a)), Some((_, b))]) if a != b && one.beside && other.beside => {
@@ -102,6 +109,14 @@ fn owner_at<'b>(facts: &'b Facts<'_>, unit: &Unit, from: u64, to: u64) -> Option
     let (view, row) = sightings.get(at)?;
     let seq = ledger.views[*view].seq;
     row.owner.as_deref().filter(|_| seq < to).map(|owner| (seq, owner))
+}
+
+/// Whether the row was seen delivered between two attempts: nobody could take it over any more.
+fn decided_between(facts: &Facts<'_>, unit: &Unit, after: u64, before: u64) -> bool {
+    let ledger = &facts.book.ledger;
+    unit.rows.iter().flat_map(|row| &ledger.rows[*row].sightings).any(|(view, row)| {
+        (after..before).contains(&ledger.views[*view].seq) && row.state == RowState::Confirmed
+    })
 }
 
 /// Whether the row was seen free, or in doubt, between two attempts: the first holder had let go of it.
@@ -196,6 +211,29 @@ mod tests {
         trial.mark_by("item-claimed", 2).deliver("bob@x", Some("k-deploy-42"), "deployed");
         trial.push(EventKind::Resumed { worker: 1 });
         trial.mark_by("dispatch-started", 1).deliver("bob@x", Some("k-deploy-42"), "deployed");
+        assert_eq!(end(&mut trial), Violated);
+    }
+
+    #[test]
+    fn a_stale_read_is_claimed_though_the_first_worker_has_gone_home() {
+        let mut trial = Trial::new();
+        trial.mark_by("before-claim", 1).spawn_worker(2).mark_by("item-claimed", 2);
+        trial.view(None, held_by("host-2", RowState::Dispatching));
+        trial.deliver("bob@x", Some("k-deploy-42"), "deployed").view(None, done());
+        trial.push(EventKind::Exited { worker: 2, code: Some(0), signal: None });
+        trial.mark_by("item-claimed", 1).deliver("bob@x", Some("k-deploy-42"), "deployed");
+        assert_eq!(end(&mut trial), Violated);
+    }
+
+    #[test]
+    fn a_thief_that_frees_the_row_first_is_still_a_thief() {
+        let mut trial = Trial::new();
+        trial.mark_by("item-claimed", 1).view(None, held_by("host-1", RowState::Dispatching));
+        let slow = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+        trial.commit(slow);
+        trial.spawn_worker(2).view(None, vec![row("deploy-42", "bob@x", RowState::Created)]);
+        trial.mark_by("item-claimed", 2).deliver("bob@x", Some("k-deploy-42"), "deployed");
+        trial.reply(slow, 200);
         assert_eq!(end(&mut trial), Violated);
     }
 

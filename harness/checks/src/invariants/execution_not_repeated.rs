@@ -53,17 +53,21 @@ impl Invariant for ExecutionNotRepeated {
 
 fn row_repeated(facts: &Facts<'_>, row: &RowFact<'_>, from: usize, looked: &mut Looked) {
     let (view, first) = row.sightings[from];
-    let later = row.sightings[from + 1..].iter().find_map(|(view, row)| {
+    let seq = |view: usize| facts.book.ledger.views[view].seq;
+    let later = row.sightings[from + 1..].iter().find_map(|(later, row)| {
+        // A store that was put back does not know that it was done.
+        if facts.timeline.rolled_back_between(seq(view), seq(*later)) {
+            return None;
+        }
         let back = matches!(row.execution, Some(ExecutionState::Pending | ExecutionState::Running));
         let grown = row.executions.zip(first.executions).is_some_and(|(now, before)| now > before);
         match (grown, back) {
-            (true, _) => Some((*view, "its count of executions grew")),
-            (false, true) => Some((*view, "its execution went back to the beginning")),
+            (true, _) => Some((*later, "its count of executions grew")),
+            (false, true) => Some((*later, "its execution went back to the beginning")),
             (false, false) => None,
         }
     });
     if let Some((at, what)) = later {
-        let seq = |view: usize| facts.book.ledger.views[view].seq;
         looked.violation(
             row.action,
             format!("after the execution had succeeded {what}"),
@@ -84,7 +88,9 @@ fn marks_repeated(facts: &Facts<'_>, succeeded_at: &BTreeMap<&str, (u64, u32)>, 
         let Some(id) = hit.selector.as_deref().filter(|_| is_result) else { continue };
         let before = committed.insert(id, event.seq);
         let Some((view, generation)) = succeeded_at.get(id) else { continue };
-        if let Some(before) = before.filter(|_| event.generation > *generation && event.seq > *view) {
+        let later = event.generation > *generation && event.seq > *view;
+        let put_back = facts.timeline.rolled_back_between(*view, event.seq);
+        if let Some(before) = before.filter(|_| later && !put_back) {
             looked.violation(
                 id,
                 "its result was committed again after a restart",

@@ -19,6 +19,9 @@ Right is an outbox row in the same transaction as the business change, read by t
     example: "[producer]\ncommand = [\"python3\", \"worker.py\", \"produce\", \"{state}/outbox.db\"]",
 };
 
+/// The mark that a producer makes inside its open transaction.
+const PRODUCER_MARK: &str = "producer-open";
+
 /// See [`ENTRY`].
 pub(crate) struct NothingFromRollback;
 
@@ -41,7 +44,8 @@ impl Invariant for NothingFromRollback {
             let sent = unit.attempts.iter().map(|at| &facts.book.wire.attempts[*at]);
             let after: Vec<u64> = sent.filter(|fact| fact.seq > held).map(|fact| fact.seq).collect();
             // What is owed otherwise: in the fault-free trial, which has no producer, or by a committed row.
-            let owed = unit.baseline.units > 0 || !unit.rows.is_empty();
+            let owed = unit.baseline.units > 0
+                || unit.rows.iter().any(|row| !appeared_with_the_producer(facts, *row, ended));
             let unowed = if facts.baseline.is_some() || facts.is_mapped() { !owed } else { !enqueued };
             if after.is_empty() || !unowed {
                 continue;
@@ -58,6 +62,17 @@ impl Invariant for NothingFromRollback {
         }
         looked
     }
+}
+
+/// Whether a row was first seen while the producer ran, after a look that did not have it: its transaction
+/// was not committed, so the row came past it.
+fn appeared_with_the_producer(facts: &Facts<'_>, row: usize, ended: u64) -> bool {
+    let ledger = &facts.book.ledger;
+    let Some((first, _)) = ledger.rows[row].sightings.first() else { return false };
+    let seen = ledger.views[*first].seq;
+    let started = facts.first_mark(PRODUCER_MARK).unwrap_or(u64::MAX);
+    let looked_before = ledger.last_until(started).is_some_and(|view| ledger.views[view].seq < started);
+    facts.baseline.is_some() && looked_before && (started..=ended).contains(&seen)
 }
 
 /// Where the transaction was open and where it was rolled back, unless one was committed as well.
@@ -110,6 +125,25 @@ mod tests {
         }
         assert_eq!(produced(true, &["order 7 is paid"], false), NotShown, "committed");
         assert_eq!(status(&Settings::default(), &plain_baseline(), NAME), NotShown);
+    }
+
+    #[test]
+    fn a_row_that_came_past_the_transaction_is_not_owed() {
+        for (early, expected) in [(false, Violated), (true, Holds)] {
+            let rows = |with: bool| {
+                let mut rows = vec![row("deploy-42", "bob@x", RowState::Confirmed)];
+                rows.extend(with.then(|| row("order-7", "eve@x", RowState::Created)));
+                rows
+            };
+            let mut trial = Trial::new();
+            trial.view(None, rows(early));
+            trial.hit("mark:producer-open#1").view(None, rows(true));
+            trial.push(EventKind::ProducerHeld);
+            trial.push(EventKind::ProducerEnded { committed: false });
+            trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+            trial.deliver("eve@x", Some("k-order-7"), "order 7 is paid");
+            assert_eq!(status(&mapped(), &trial.end_rows(rows(true)), NAME), expected, "{early}");
+        }
     }
 
     #[test]
