@@ -121,7 +121,9 @@ impl Trial {
                 let done = self.workers.get(&worker).is_none_or(|worker| worker.life == Life::Done);
                 let quiet = quiet.max(self.start_up.least_quiet());
                 let quiet = self.last_activity.elapsed() >= quiet && !self.provider_busy();
-                Ok(done || quiet || Instant::now() >= self.deadline)
+                // A worker that ends again and again never rests: each start would move the deadline.
+                let gave_up = self.restarts > self.settings.worker.restarts_max;
+                Ok(done || quiet || gave_up || Instant::now() >= self.deadline)
             }
             Goal::Settled => Ok(self.is_settled()),
         }
