@@ -57,8 +57,15 @@ async fn answer(
         Reply::Hang | Reply::Hold => return Err(hang(link).await),
     }
     let (bytes, _) = response.to_bytes(request.keep_alive, request.method == "HEAD");
-    link.write(&bytes).await?;
+    // The last byte goes out after the record: a worker that acts on the answer, over another connection, must
+    // not be recorded before the answer that it acts on.
+    let (most, last) = bytes.split_at(bytes.len().saturating_sub(1));
+    link.write(most).await?;
     link.shared.step(|core, _| core.lookup_replied(looked.lookup, response.status));
+    if link.write(last).await.is_err() {
+        // It left with all but one byte: whether it knew the answer can't be told, and nothing more is said.
+        return Ok(After::Close);
+    }
     if request.keep_alive {
         return Ok(After::Next);
     }
