@@ -207,6 +207,19 @@ pub struct AlarmSettings {
     pub metric: Option<String>,
 }
 
+/// The counters that checks compare with what the provider saw and the ledger says.
+pub const CANONICAL_METRICS: &[&str] = &[
+    "created",
+    "attempts",
+    "acceptances",
+    "unknown",
+    "reconciled-successes",
+    "reconciled-failures",
+    "awaiting-review",
+    "execution-failures",
+    "delivery-failures",
+];
+
 /// Where the worker's own metrics are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

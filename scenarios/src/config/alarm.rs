@@ -1,8 +1,7 @@
 //! `[alarm]`.
 
-use killpoint_model::settings::AlarmSettings;
+use killpoint_model::settings::{AlarmSettings, CANONICAL_METRICS};
 
-use super::metrics::CANONICAL_METRICS;
 use crate::code::Code;
 use crate::log::Log;
 use crate::table::Table;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use killpoint_model::Settings;
-use killpoint_model::settings::MetricsSettings;
+use killpoint_model::settings::{CANONICAL_METRICS, MetricsSettings};
 
 use super::Context;
 use crate::code::Code;
@@ -11,19 +11,6 @@ use crate::item::Item;
 use crate::log::Log;
 use crate::table::Table;
 use crate::template::{self, Place};
-
-/// The counters that checks compare with what the provider saw.
-pub(super) const CANONICAL_METRICS: &[&str] = &[
-    "created",
-    "attempts",
-    "acceptances",
-    "unknown",
-    "reconciled-successes",
-    "reconciled-failures",
-    "awaiting-review",
-    "execution-failures",
-    "delivery-failures",
-];
 
 /// Reads the section. `settings` has the ledger already.
 pub(super) fn read(

@@ -7,8 +7,8 @@ use killpoint::model::Settings;
 use killpoint::model::diagnostic::UnknownWord;
 use killpoint::model::plan::ActionSpec;
 use killpoint::model::settings::{
-    AlarmSettings, CommandSettings, InboundSettings, LedgerSettings, Lifecycle, MetricsSettings,
-    SecretSettings, SettleBy,
+    AlarmSettings, CANONICAL_METRICS, CommandSettings, InboundSettings, LedgerSettings, Lifecycle,
+    MetricsSettings, SecretSettings, SettleBy,
 };
 
 use crate::diagnostics::Diagnosed;
@@ -136,20 +136,9 @@ fn ledger() -> LedgerSettings {
 }
 
 fn metrics() -> MetricsSettings {
-    const NAMES: [&str; 9] = [
-        "created",
-        "attempts",
-        "acceptances",
-        "unknown",
-        "reconciled-successes",
-        "reconciled-failures",
-        "awaiting-review",
-        "execution-failures",
-        "delivery-failures",
-    ];
     MetricsSettings {
         query: Some(outbox_worker::METRICS_QUERY.to_owned()),
-        names: NAMES.map(|name| (name.to_owned(), name.to_owned())).into(),
+        names: CANONICAL_METRICS.iter().map(|name| ((*name).to_owned(), (*name).to_owned())).collect(),
         ..MetricsSettings::default()
     }
 }
