@@ -431,6 +431,17 @@ impl Plan {
     pub fn is_baseline(&self) -> bool {
         self.rules.is_empty() && self.faults.is_empty() && self.workers <= 1
     }
+
+    /// What the plan does, as 16 hexadecimal digits: the beginning of the SHA-256 of its contents without its
+    /// names. Two plans that do the same have the same one, in every run and on every machine.
+    pub fn content_id(&self) -> String {
+        let unnamed =
+            Self { name: String::new(), scenario: None, provider_plan: String::new(), ..self.clone() };
+        // A plan has only text keys, so this can't fail; maps are ordered, so it is the same each time.
+        let text = serde_json::to_vec(&unnamed).unwrap_or_default();
+        let digest = <sha2::Sha256 as sha2::Digest>::digest(text);
+        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 #[cfg(test)]
@@ -453,6 +464,20 @@ mod tests {
         assert!("status(200)".parse::<Reply>().is_err(), "a status plan is an error answer");
         assert!("after(5 parsecs)".parse::<Commit>().is_err());
         assert_eq!(duration_ms("25h"), Some(90_000_000));
+    }
+
+    #[test]
+    fn plans_that_do_the_same_have_the_same_content_id() -> Result<(), crate::hit::HitNameError> {
+        let kill = |at: &str| -> Result<Plan, crate::hit::HitNameError> {
+            let faults = vec![FaultAt { at: at.parse()?, fault: Fault::named("kill") }];
+            Ok(Plan { faults, ..Plan::default() })
+        };
+        let one = kill("provider:committed#1")?;
+        let renamed = Plan { name: "another".into(), scenario: Some("file".into()), ..one.clone() };
+        assert_eq!(one.content_id(), renamed.content_id());
+        assert_eq!(one.content_id(), "9d72093a57f298b8", "the same on every machine and in every version");
+        assert_ne!(one.content_id(), kill("provider:committed#2")?.content_id());
+        Ok(())
     }
 
     #[test]

@@ -21,7 +21,8 @@ static ENTRY: Entry = Entry {
     name: "terminate",
     summary: "SIGTERM to the worker's first process, SIGKILL to the tree after a grace time, then the next start",
     explanation: "What every deployment does. Whatever is in flight goes on meanwhile: the worker may finish it, or must park it \
-        so that the next life can tell. grace = \"0s\" is a host that does not wait.",
+        so that the next life can tell. grace = \"0s\" is a host that does not wait. With answer-after, whoever waits at the \
+        hit (a request of the worker, say) goes on only so long after the signal: a provider that is slow just then.",
     example: "[[fault]]\nat = \"provider:received#1\"\ndo = \"terminate\"\nwith = { grace = \"5s\" }",
 };
 
@@ -31,8 +32,13 @@ impl Fault for Terminate {
     }
 
     fn check(&self, with: &Parameters) -> Result<(), String> {
-        known_only(with, &["grace", "worker"])?;
-        duration(with, "grace")?;
+        known_only(with, &["grace", "worker", "answer-after"])?;
+        let grace = duration(with, "grace")?.unwrap_or(GRACE_DEFAULT);
+        if duration(with, "answer-after")?.is_some_and(|after| after >= grace) {
+            return Err(
+                "`answer-after` must be shorter than `grace`: after it nobody is left to be answered".into(),
+            );
+        }
         number(with, "worker", WORKERS_MAX).map(drop)
     }
 
@@ -40,7 +46,8 @@ impl Fault for Terminate {
         Box::pin(async move {
             let grace = duration(with, "grace").ok().flatten().unwrap_or(GRACE_DEFAULT);
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
-            let landed = trial.terminate(target(named, worker), grace).await?;
+            let answer_after = duration(with, "answer-after").ok().flatten().unwrap_or_default();
+            let landed = trial.terminate(target(named, worker), grace, answer_after).await?;
             let note = if landed {
                 format!("SIGTERM sent; {} ms of grace", grace.as_millis())
             } else {

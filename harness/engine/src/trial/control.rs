@@ -153,8 +153,14 @@ impl Trial {
         Ok(())
     }
 
-    /// Asks a worker to end; after `grace` it is killed. Either way it is started again.
-    pub(crate) async fn terminate(&mut self, number: u32, grace: Duration) -> Result<bool, TrialError> {
+    /// Asks a worker to end; after `grace` it is killed. Either way it is started again. Whoever waits at the
+    /// hit goes on `answer_after` later, or when the worker has ended.
+    pub(crate) async fn terminate(
+        &mut self,
+        number: u32,
+        grace: Duration,
+        answer_after: Duration,
+    ) -> Result<bool, TrialError> {
         self.let_go_on().await?;
         let Some(worker) = self.workers.get(&number).filter(|worker| worker.is_live()) else {
             return Ok(false);
@@ -166,7 +172,9 @@ impl Trial {
         .await?;
         if sent {
             self.record(EventKind::Signalled { worker: number, signal: libc::SIGTERM });
-            self.terminations.push(Termination { worker: number, deadline: Instant::now() + grace });
+            let asked_at = Instant::now();
+            self.terminations.push(Termination { worker: number, deadline: asked_at + grace });
+            self.drive(Goal::Gone { worker: number, until: asked_at + answer_after.min(grace) }).await?;
         }
         Ok(sent)
     }

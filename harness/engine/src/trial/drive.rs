@@ -12,6 +12,7 @@ use super::control::CLOCK_VARIABLE;
 use super::hits::{Onward, Reached};
 use super::settle::{AfterExit, Rest, after_exit};
 use super::setup::COMMANDS;
+use super::tally::Exchange;
 use super::worker::{Life, Start};
 use crate::boundaries::{Signal, provider};
 use crate::error::TrialError;
@@ -39,6 +40,13 @@ pub enum Goal {
     /// A time has passed.
     Elapsed {
         /// When.
+        until: Instant,
+    },
+    /// This worker ended, or a time has passed.
+    Gone {
+        /// Which worker.
+        worker: u32,
+        /// How long to wait.
         until: Instant,
     },
     /// This worker ended by itself, or nothing happened for this long.
@@ -117,6 +125,10 @@ impl Trial {
                 Ok(full || Instant::now() >= until)
             }
             Goal::Elapsed { until } => Ok(Instant::now() >= until),
+            Goal::Gone { worker, until } => {
+                let lives = self.workers.get(&worker).is_some_and(super::worker::Worker::is_live);
+                Ok(!lives || Instant::now() >= until)
+            }
             Goal::WorkerRests { worker, quiet } => {
                 let done = self.workers.get(&worker).is_none_or(|worker| worker.life == Life::Done);
                 let quiet = quiet.max(self.start_up.least_quiet());
@@ -192,7 +204,7 @@ impl Trial {
     }
 
     fn provider_busy(&self) -> bool {
-        !self.tally.is_idle() || self.server.pending_commits() > 0
+        !self.tally.is_idle_beside(&self.held) || self.server.pending_commits() > 0
     }
 
     async fn handle(&mut self, signal: Signal) -> Result<(), TrialError> {
@@ -200,12 +212,17 @@ impl Trial {
             Signal::Provider { moment, answer } => {
                 self.touch();
                 self.note_finishing(&moment).await?;
+                let exchange = Exchange::at(&moment);
                 let onward = match provider::hit_of(&moment) {
                     Some(name) => {
                         let subject = moment.attempt.or(moment.lookup).or(Some(moment.connection));
                         let operation = Some(moment.operation);
                         let subject = subject.map(|id| id.to_string());
-                        self.reach(Reached { name, operation, subject, worker: 0, exact: true }).await?
+                        self.held.extend(exchange);
+                        let reached = Reached { name, operation, subject, worker: 0, exact: true };
+                        let onward = self.reach(reached).await?;
+                        self.held.retain(|held| Some(*held) != exchange);
+                        onward
                     }
                     None => Onward::Go,
                 };

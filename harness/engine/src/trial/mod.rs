@@ -14,20 +14,19 @@ mod observe;
 mod settle;
 mod setup;
 mod start_up;
+mod tally;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fake_provider::{Server, ServerConfig};
 use killpoint_model::event::{EventKind, Leak};
 use killpoint_model::ledger::LedgerView;
 use killpoint_model::plan::FaultAt;
-use killpoint_model::provider::ProviderEvent;
-use killpoint_model::{Clock, History, HitName, Plan, Rule, Settings, SystemClock};
+use killpoint_model::{Clock, History, HitName, Plan, Settings, SystemClock};
 use tokio::sync::mpsc;
 
 use crate::boundaries::provider::Watch;
@@ -39,11 +38,13 @@ use crate::recorder::Recorder;
 use crate::state::Signature;
 use crate::template::Templates;
 use start_up::StartUp;
+use tally::Exchange;
 use worker::Worker;
 
 pub use control::ActiveFault;
 pub(crate) use control::PRODUCER_MARK;
 pub use drive::Goal;
+pub(crate) use tally::WireTally;
 
 /// What one trial is given.
 #[derive(Debug, Clone)]
@@ -65,49 +66,6 @@ pub struct TrialResult {
     pub error: Option<TrialError>,
 }
 
-/// What the trial must know of the provider's log at any time: exchanges that are between their request and
-/// their end, and how often each rule fired.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct WireTally {
-    in_flight: Arc<AtomicI64>,
-    fired: Arc<Mutex<BTreeMap<String, u32>>>,
-}
-
-impl WireTally {
-    pub(crate) fn note(&self, event: &ProviderEvent) {
-        let step = match event {
-            ProviderEvent::Received(_) | ProviderEvent::LookedUp(_) => 1,
-            ProviderEvent::Replied { .. }
-            | ProviderEvent::Unanswered { .. }
-            | ProviderEvent::LookupReplied { .. }
-            | ProviderEvent::LookupUnanswered { .. } => -1,
-            ProviderEvent::RuleFired { rule, .. } => {
-                *self
-                    .fired
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .entry(rule.clone())
-                    .or_default() += 1;
-                return;
-            }
-            _ => return,
-        };
-        self.in_flight.fetch_add(step, Ordering::SeqCst);
-    }
-
-    fn is_idle(&self) -> bool {
-        self.in_flight.load(Ordering::SeqCst) <= 0
-    }
-
-    /// Whether a rule can't fire any more.
-    fn is_used_up(&self, rule: &Rule) -> bool {
-        let fired =
-            self.fired.lock().unwrap_or_else(PoisonError::into_inner).get(&rule.id).copied().unwrap_or(0);
-        let times = rule.matches.nth.map(|_| 1).or(rule.times);
-        times.is_some_and(|times| fired >= times)
-    }
-}
-
 /// A trial under way.
 #[derive(Debug)]
 pub struct Trial {
@@ -119,6 +77,8 @@ pub struct Trial {
     recorder: Arc<Recorder>,
     server: Arc<Server>,
     tally: WireTally,
+    /// Exchanges that wait for us at a hit: of one fault, and of others that come while it lasts.
+    held: Vec<Exchange>,
     outbox: mpsc::UnboundedSender<Signal>,
     inbox: mpsc::UnboundedReceiver<Signal>,
     workers: BTreeMap<u32, Worker>,
@@ -222,6 +182,7 @@ impl Trial {
             recorder: Arc::clone(recorder),
             server: Arc::new(server),
             tally,
+            held: Vec::new(),
             outbox,
             inbox,
             workers: BTreeMap::new(),
