@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
 use killpoint_model::provider::ProviderEvent;
@@ -57,7 +57,13 @@ struct Runner<'p, P> {
     baselines: Vec<Vec<History>>,
     progress: &'p P,
     started: Instant,
+    /// When the record was last put on disk, and how long that took.
+    saved: (Instant, Duration),
 }
+
+/// Putting the record on disk may take one part in so many of the time. The whole of it is written each time, and
+/// a long run has thousands of trials; their histories are on disk as they happen.
+const SAVING_SHARE: u32 = 20;
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
@@ -86,6 +92,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             baselines: Vec::new(),
             progress,
             started: Instant::now(),
+            saved: (Instant::now(), Duration::ZERO),
         })
     }
 
@@ -310,8 +317,19 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.record.warnings.extend(broken.clone());
-        self.folder.write(&self.record)?;
+        self.save()?;
         broken.map_or(Ok(()), |why| Err(RunError::SetupFailed(why)))
+    }
+
+    /// Puts the record on disk, where that does not take too large a share of the time.
+    fn save(&mut self) -> Result<(), RunError> {
+        let (at, took) = self.saved;
+        if at.elapsed() >= took * SAVING_SHARE {
+            let begun = Instant::now();
+            self.folder.write(&self.record)?;
+            self.saved = (Instant::now(), begun.elapsed());
+        }
+        Ok(())
     }
 
     /// Why a baseline can't be judged, if so: then the set-up failed, and nothing can be compared with it.
