@@ -12,4 +12,5 @@ mod machine;
 mod marks;
 mod names;
 mod reports;
+mod second_language;
 mod workers;
