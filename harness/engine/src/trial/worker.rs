@@ -173,7 +173,7 @@ impl Worker {
         let words = argv.clone();
         let what = format!("starting `{}`", argv.first().map(String::as_str).unwrap_or_default());
         let pid = blocking(move || {
-            slot.spawn(SpawnSpec { argv: &words, env: &env, cwd: &cwd, stdout, stderr })
+            slot.spawn(SpawnSpec { argv: &words, env: &env, cwd: &cwd, clock_offset_ms: 0, stdout, stderr })
                 .map_err(|error| TrialError::from_os(&what, &error))
         })
         .await?;

@@ -22,7 +22,14 @@ pub(super) fn spawn_in(f: &Fixture, what: &str) {
     let null = || std::fs::File::create("/dev/null").unwrap().into();
     let env = BTreeMap::from([(NAME.to_owned(), what.to_owned())]);
     f.slot
-        .spawn(SpawnSpec { argv: &argv, env: &env, cwd: f.dir.path(), stdout: null(), stderr: null() })
+        .spawn(SpawnSpec {
+            argv: &argv,
+            env: &env,
+            cwd: f.dir.path(),
+            clock_offset_ms: f.clock_offset_ms,
+            stdout: null(),
+            stderr: null(),
+        })
         .unwrap();
 }
 
