@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BOTH, Fixture, eventually, helper, size};
+use super::{Fixture, eventually, helper, size};
 use crate::os::sys;
 
 const WRITERS: &str = r"

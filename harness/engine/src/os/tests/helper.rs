@@ -6,7 +6,7 @@ use std::io::Write;
 
 use killpoint_model::event::Containment;
 
-use super::{BOTH, Fixture, cage, eventually, limit};
+use super::{BOTH, Fixture, OFFSET_MS, cage, clock, eventually, limit};
 use crate::os::{SlotSpec, SpawnSpec, probe};
 
 /// The variable that says what to be.
@@ -63,7 +63,10 @@ fn unprivileged() {
     for containment in BOTH {
         cage::a_worker_gains_no_privilege(containment);
         limit::a_fork_loop_stays_within_its_limit(containment);
-        if let Some(f) = Fixture::open(containment) {
+        clock::an_unreadable_program_is_reported(containment);
+        for offset_ms in [0, OFFSET_MS] {
+            let Some(f) = Fixture::open(containment) else { continue };
+            let f = f.off_by(offset_ms);
             println!("{f:?}");
             f.sh("(setsid sleep 1000 &); (setsid sleep 1000 &); : > ready; exec sleep 1000");
             eventually("all run", || f.path("ready").exists() && f.slot.processes().len() == 3);

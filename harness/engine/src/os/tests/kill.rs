@@ -2,7 +2,7 @@
 
 use killpoint_model::event::Containment;
 
-use super::{BOTH, Fixture, eventually, runs};
+use super::{Fixture, eventually, runs};
 use crate::os::SlotEvent;
 
 /// Daemons that a kill of the process group does not reach: double fork, own session, signals ignored, and

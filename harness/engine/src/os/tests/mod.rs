@@ -1,6 +1,7 @@
 //! Real processes, in both tiers.
 
 mod cage;
+mod clock;
 mod death;
 mod freeze;
 mod helper;

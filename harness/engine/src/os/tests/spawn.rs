@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::errno::Errno;
 
-use super::{BOTH, Fixture};
+use super::Fixture;
 use crate::os::{OsError, SlotEvent};
 
 #[test]
