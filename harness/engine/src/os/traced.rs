@@ -82,15 +82,15 @@ impl Tracing {
         let (gate, opener) = pipe2(OFlag::O_CLOEXEC)
             .map_err(|errno| OsError::from_errno("making a gate for a worker", errno))?;
         let (born, births) = mpsc::channel();
-        let (begin, begun) = mpsc::channel();
+        let (starter, begun) = mpsc::channel();
         let shared = Arc::clone(&self.shared);
         let work = move || {
             let Ok(pid) = births.recv() else { return };
             let first = match open(pid as i32, opener) {
-                Ok(()) => Some(begin),
+                Ok(()) => Some(starter),
                 Err(errno) => {
                     // Nobody is told whose spawn was given up.
-                    let _ = begin.send(Err(errno));
+                    let _ = starter.send(Err(errno));
                     return;
                 }
             };

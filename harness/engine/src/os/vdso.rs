@@ -252,6 +252,7 @@ fn stub() -> Option<Stub> {
 }
 
 #[cfg(target_arch = "x86_64")]
+#[expect(clippy::unnecessary_wraps, reason = "other processors have none")]
 fn stub() -> Option<Stub> {
     let at = |symbol: &'static u8| std::ptr::from_ref(symbol);
     // SAFETY: the symbols are labels in one read-only section that is assembled below; none is written to.
@@ -486,9 +487,10 @@ mod tests {
             prop_assert_eq!(i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds), shifted_ns);
 
             let mut time = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            // SAFETY: the entries have these signatures.
-            let (gettimeofday, time_of): (Gettimeofday, Time) =
-                unsafe { (std::mem::transmute(live.entry(1)), std::mem::transmute(live.entry(2))) };
+            // SAFETY: the entry has this signature.
+            let gettimeofday: Gettimeofday = unsafe { std::mem::transmute(live.entry(1)) };
+            // SAFETY: the entry has this signature.
+            let time_of: Time = unsafe { std::mem::transmute(live.entry(2)) };
             prop_assert_eq!(gettimeofday(&raw mut time, std::ptr::null_mut()), 0);
             prop_assert!((0..1_000_000).contains(&time.tv_usec));
             let shifted_us = shifted_ns.div_euclid(1000);

@@ -42,7 +42,7 @@ use start_up::StartUp;
 use worker::Worker;
 
 pub use control::ActiveFault;
-pub(crate) use control::PRODUCER_MARK;
+pub(crate) use control::{CLOCK_FAULT, PRODUCER_MARK};
 pub use drive::Goal;
 
 /// What one trial is given.
