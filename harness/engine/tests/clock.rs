@@ -80,7 +80,9 @@ async fn a_lease_by_the_wall_clock_is_stolen_by_a_worker_whose_clock_is_ahead() 
     }
     for (by, effects) in [("wall", 2), ("boot", 1)] {
         let (history, lives) = lives_of(leasing(by)).await;
-        let [(first, off, told), (second, moved, told_too)] = &lives[..] else { panic!("{lives:?}") };
+        let [(first, off, told), (second, moved, told_too)] = &lives[..] else {
+            panic!("{by}: {lives:?}\n{}", history.to_text())
+        };
         assert_eq!((first.as_str(), second.as_str()), ("1", "2"));
         assert!(off.iter().all(|off| (0..MARGIN_S).contains(off)), "{lives:?}");
         assert!(moved.iter().all(|off| (300..300 + MARGIN_S).contains(off)), "{lives:?}");

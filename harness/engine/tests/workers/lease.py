@@ -1,5 +1,6 @@
 """A worker that holds a row by a lease of a minute: python3 lease.py enqueue | wall N | boot N, with PROVIDER_URL
-and STATE_DIR. Leases are judged by the wall clock, or by the machine's time since it was booted. N is the worker.
+and STATE_DIR. Leases are judged by the wall clock, or by the machine's time since it was booted. N is the worker; it
+ends when no row is free.
 
 Each life writes N, its wall clock and the offset that it was told to the file `lives`.
 """
@@ -44,13 +45,9 @@ def main():
     child = subprocess.run(["date", "+%s"], capture_output=True, text=True, check=True).stdout.strip()
     with open(os.path.join(os.environ["STATE_DIR"], "lives"), "a") as lives:
         lives.write(f"{owner} {time.time():.0f} {child} {told}\n")
-    while db.execute("select 1 from items where state != 'sent'").fetchone():
-        row = claim(db, clock, owner)
-        if row:
-            post(row[0])
-            db.execute("update items set state = 'sent' where id = ? and owner = ?", (row[0], owner))
-        else:
-            time.sleep(0.02)
+    while row := claim(db, clock, owner):
+        post(row[0])
+        db.execute("update items set state = 'sent' where id = ? and owner = ?", (row[0], owner))
 
 
 main()
