@@ -104,3 +104,35 @@ async fn a_worker_that_reads_the_variable_is_told_and_not_patched() {
     assert!(lives.iter().flat_map(|(_, off, _)| off).all(|off| (0..MARGIN_S).contains(off)), "{lives:?}");
     assert_eq!(methods(&history), [ClockMethod::Environment]);
 }
+
+/// Set where this test program runs inside another tracer.
+const TRACED_BY_ANOTHER: &str = "KILLPOINT_CLOCK_TEST_TRACED";
+
+#[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+async fn without_the_right_to_trace_the_fault_does_not_land_and_says_what_to_do() {
+    if std::env::var_os(TRACED_BY_ANOTHER).is_none() {
+        let name = "without_the_right_to_trace_the_fault_does_not_land_and_says_what_to_do";
+        let mut strace = std::process::Command::new("strace");
+        strace.args(["-f", "-qq", "-e", "trace=none", "-e", "signal=none", "-o", "/dev/null"]);
+        strace.arg(std::env::current_exe().unwrap()).args(["--exact", name]).env(TRACED_BY_ANOTHER, "1");
+        match strace.output() {
+            Ok(output) => assert!(output.status.success(), "{output:?}"),
+            Err(error) => eprintln!("skipped: no other tracer here: strace: {error}"),
+        }
+        return;
+    }
+    let (history, lives) = lives_of(leasing("wall")).await;
+    assert!(lives.iter().all(|(_, off, told)| off[0] < MARGIN_S && told == "nothing"), "{lives:?}");
+    assert_eq!(methods(&history), []);
+    let [EventKind::Limitation { what, why }] = &limitations(&history)[..] else {
+        panic!("{}", history.to_text())
+    };
+    assert_eq!(what, "worker-clock");
+    for part in ["tracing a process: EPERM", "KILLPOINT_CLOCK_OFFSET_MS", "clock = \"environment\""] {
+        assert!(why.contains(part), "{why}");
+    }
+    let landed =
+        |event: &EventKind| matches!(event, EventKind::FaultDone { landed: false, note, .. } if note == why);
+    assert!(history.events.iter().any(|event| landed(&event.event)), "{}", history.to_text());
+}

@@ -6,8 +6,8 @@ use std::process::Command;
 use killpoint_model::event::Containment;
 use killpoint_model::{Clock, SystemClock};
 
-use super::{BOTH, Fixture, OFFSET_MS, eventually, size, traces};
-use crate::os::{ClockReport, SlotEvent, sys};
+use super::{BOTH, Fixture, OFFSET_MS, eventually, helper, size, traces};
+use crate::os::{ClockReport, OsError, SlotEvent, probe_clock, sys};
 
 /// What reading a clock may be late, on a busy machine. Offsets are much larger.
 const MARGIN_S: i64 = 120;
@@ -366,5 +366,85 @@ pub(super) fn an_unreadable_program_is_reported(containment: Containment) {
     } else {
         assert_eq!((report.patched, report.failures.len()), (2, 1));
         assert!(report.failures[0].starts_with("`sleep` (process "), "{report:?}");
+    }
+}
+
+/// Inside another tracer, which leaves no room for ours.
+#[expect(clippy::print_stdout, reason = "the test that started this reads it")]
+pub(super) fn untraceable() {
+    for _ in 0..2 {
+        assert_eq!(probe_clock().unwrap_err(), "tracing a process: EPERM: Operation not permitted");
+    }
+    for f in BOTH.into_iter().filter_map(Fixture::open).map(|f| f.off_by(OFFSET_MS)) {
+        let error = f.spawn(&["true"]).unwrap_err();
+        assert!(matches!(error, OsError::ClockRefused { .. }) && !error.is_infrastructure(), "{error}");
+        assert!(error.to_string().ends_with("tracing the worker: EPERM: Operation not permitted"), "{error}");
+        assert!(f.slot.processes().is_empty());
+        let f = f.off_by(0);
+        assert_off(&f.output_of("date +%s"), 0, "untraced");
+        assert_eq!(f.slot.kill_all().unwrap().reaped, 1);
+    }
+    println!("untraceable: done");
+}
+
+#[test]
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn a_refusal_to_trace_is_explained_and_the_slot_goes_on() {
+    if !traces() {
+        return;
+    }
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-e", "trace=none", "-e", "signal=none", "-o", "/dev/null"]);
+    strace.arg(std::env::current_exe().unwrap()).args(helper::ARGUMENTS).env(helper::NAME, "untraceable");
+    match strace.output() {
+        Ok(output) => {
+            let said = format!("{output:?}");
+            assert!(output.status.success() && said.contains("untraceable: done"), "{said}");
+        }
+        Err(error) => eprintln!("skipped: no other tracer here: strace: {error}"),
+    }
+}
+
+#[test]
+#[ignore]
+fn figures() {
+    use std::time::Instant;
+    for tier in BOTH {
+        for round in 0..3 {
+            for offset in [0, OFFSET_MS] {
+                let f = Fixture::open(tier).unwrap().off_by(offset);
+                let mut one = Vec::new();
+                for _ in 0..200 {
+                    let begun = Instant::now();
+                    let pid = f.spawn(&["/bin/true"]).unwrap();
+                    assert_eq!(f.event(), SlotEvent::RootExited { pid, code: Some(0), signal: None });
+                    one.push(begun.elapsed().as_micros());
+                    f.event();
+                }
+                one.sort();
+                let many = "i=0; while [ $i -lt 500 ]; do /bin/true; i=$((i+1)); done";
+                let begun = Instant::now();
+                f.output_of(many);
+                let execs = begun.elapsed().as_micros() / 500;
+                let begun = Instant::now();
+                f.python("pass");
+                let python = begun.elapsed().as_micros();
+                let threads = f.python("import threading,time\nb=time.monotonic()\nfor _ in range(500):\n t=threading.Thread(target=int); t.start(); t.join()\nprint((time.monotonic()-b)/500*1e6)");
+                let call = f.python("import time\nb=time.monotonic()\nfor _ in range(1000000): time.time()\nprint((time.monotonic()-b)*1000)");
+                eprintln!(
+                    "{tier} round {round} offset {offset}: spawn+exit min {} p50 {} us; fork+exec {execs} us; thread {} us; time.time() {} ns; python {python}",
+                    one[0],
+                    one[100],
+                    threads.trim(),
+                    call.trim()
+                );
+            }
+        }
+    }
+    for f in off_by(OFFSET_MS) {
+        assert_off(&f.output_of("exec node -e 'console.log(Date.now()/1000)'"), OFFSET_MS, "node");
+        std::fs::write(f.path("A.java"), "public class A { public static void main(String[] a) throws Exception { long b = System.nanoTime(); Object o = new Object(); synchronized (o) { o.wait(200); } Thread.sleep(100); java.util.concurrent.locks.LockSupport.parkUntil(System.currentTimeMillis() + 200); if (System.nanoTime() - b > 60e9) throw new Exception(); System.out.println(System.currentTimeMillis() / 1000); } }").unwrap();
+        eprintln!("{:?}", f.output_of("exec java A.java 2>&1; true"));
+        f.slot.take_clock_report();
     }
 }

@@ -40,6 +40,7 @@ fn helper() {
         None if what == "vfork" => wait_in_vfork(),
         None if what == "unprivileged" => unprivileged(),
         None if what == "refused" => refused(),
+        None if what == "untraceable" => clock::untraceable(),
         Some(("harness", containment)) => harness(containment.parse().unwrap()),
         _ => panic!("unknown helper `{what}`"),
     }
