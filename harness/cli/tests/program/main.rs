@@ -3,6 +3,7 @@
 
 mod bare;
 mod bench;
+mod clock;
 mod durability;
 mod input;
 mod interruption;
