@@ -4,6 +4,7 @@
 mod bare;
 mod bench;
 mod clock;
+mod deploy;
 mod durability;
 mod input;
 mod interruption;
@@ -14,4 +15,5 @@ mod marks;
 mod names;
 mod reports;
 mod second_language;
+mod shards;
 mod workers;
