@@ -77,11 +77,11 @@ impl Detail {
     fn new(trial: &TrialRecord, history: Option<&History>) -> Self {
         let judgement = trial.verdict.as_ref();
         let outcomes = judgement.map_or(&[][..], |judgement| &judgement.outcomes);
-        let bad = [InvariantStatus::Violated, InvariantStatus::Inconclusive];
-        let judged: Vec<Judged> = judgement
+        let judged: Vec<Judged> = outcomes
             .iter()
-            .flat_map(|judgement| bad.map(|status| judgement.in_order_of_events(status)))
-            .flatten()
+            .filter(|outcome| {
+                matches!(outcome.status, InvariantStatus::Violated | InvariantStatus::Inconclusive)
+            })
             .map(|outcome| Judged {
                 invariant: outcome.invariant.clone(),
                 status: outcome.status,
