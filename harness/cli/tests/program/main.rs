@@ -3,6 +3,7 @@
 
 mod bare;
 mod bench;
+mod deploy;
 mod durability;
 mod input;
 mod interruption;
@@ -12,4 +13,5 @@ mod machine;
 mod marks;
 mod names;
 mod reports;
+mod shards;
 mod workers;
