@@ -70,7 +70,7 @@ mod tests {
         fs::write(from.join("state/deep/file"), "text").unwrap();
         symlink("/nowhere", from.join("state/link")).unwrap();
         let _listener = std::os::unix::net::UnixListener::bind(from.join("state/socket")).unwrap();
-        assert_eq!(carry(&from, &to).unwrap(), [PathBuf::new(); 0]);
+        assert_eq!(carry(&from, &to).unwrap(), Vec::<PathBuf>::new());
         assert_eq!(fs::read_to_string(to.join("state/deep/file")).unwrap(), "text");
         assert_eq!(fs::read_to_string(to.join("history.jsonl")).unwrap(), "{}\n");
         assert_eq!(fs::read_link(to.join("state/link")).unwrap(), Path::new("/nowhere"));

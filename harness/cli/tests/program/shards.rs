@@ -126,13 +126,13 @@ fn the_right_worker_in_four_shards_is_the_whole_run_and_a_dead_shard_is_missing(
     // It was interrupted before its last trial.
     let mut cut = record(&bench, "elsewhere");
     cut.interrupted = true;
-    let last = cut.trials.pop().unwrap();
+    let dropped = cut.trials.pop().unwrap();
     let text = serde_json::to_string(&cut).unwrap();
     std::fs::rename(bench.path("elsewhere"), bench.path(dead)).unwrap();
     bench.file(&format!("{dead}/run.json"), &text);
     merge(&bench, "cut", &FOUR)
         .exits(Unproven)
-        .says(&[&format!("shard {index}/4: it was interrupted before 1 of its trials"), &last.plan.name]);
+        .says(&[&format!("shard {index}/4: it was interrupted before 1 of its trials"), &dropped.plan.name]);
 }
 
 #[test]
