@@ -196,7 +196,8 @@ def test_a_run_that_takes_too_long_is_stopped(pytester, program, monkeypatch, ha
 def test_a_signal_ends_the_program_too(pytester, program, number):
     path = program("holds", HANGS)
     config(pytester)
-    arguments = [sys.executable, "-m", "pytest", "killpoint.toml"]
+    # In the background of a shell SIGINT is ignored, and so it would be by what is started here.
+    arguments = ["env", "--default-signal=INT", sys.executable, "-m", "pytest", "killpoint.toml"]
     with subprocess.Popen(arguments, cwd=pytester.path, stdout=subprocess.PIPE, text=True) as running:
         while not (pytester.path / "hangs").exists():
             assert running.poll() is None
