@@ -53,7 +53,7 @@ function assertWithoutPlace(outcome) {
   try {
     outcome.assertHolds();
   } catch (error) {
-    error.stack = `${error.name}: ${error.message}`;
+    error.stack = `${error.name} [${error.code}]: ${error.message}`;
     throw error;
   }
 }
