@@ -19,8 +19,7 @@ use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use detail::is_bad;
-pub use detail::{Detail, EvidencePiece, Judged, TrialNote};
+pub use detail::{Detail, EvidencePiece, Judged, TrialNote, is_bad};
 pub use rows::{Repetition, Row, Tally};
 pub use surroundings::{Boundary, ContainmentUse, NotShown, Precision};
 pub use timeline::{Generation, Step, StepKind, Timeline};

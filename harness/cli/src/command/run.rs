@@ -61,7 +61,7 @@ impl Run {
                 let folder = absolute.parent().unwrap_or(Path::new("/"));
                 scenarios::load_config(text, file, folder, &killpoint::catalog())
             })?;
-            return Ok((settings, (format!("killpoint run --config '{}'", path.display()), String::new())));
+            return Ok((settings, killpoint::replay_of_config(&path)));
         }
         if self.config.is_some() {
             return Err(Diagnosed::one(
@@ -72,31 +72,7 @@ impl Run {
         let cwd = std::env::current_dir().map_err(|error| {
             Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}"))
         })?;
-        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
-        let replay = ("killpoint run".to_owned(), format!("-- {}", words.join(" ")));
+        let replay = killpoint::replay_of_command(&self.command);
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))
-    }
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(quoted("python3"), "python3");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

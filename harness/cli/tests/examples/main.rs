@@ -1,6 +1,9 @@
 //! Every example comes to the verdicts that `examples/expected.json` says. For the public libraries those are
 //! what was seen by hand, with real kills and another provider.
 
+mod needs;
+mod packages;
+
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,6 +14,7 @@ use killpoint::model::event::{CommandRole, EventKind};
 use killpoint::model::run::TrialRole;
 use killpoint::model::verdict::ActionVerdict;
 use killpoint::model::{ExitCode, History, InvariantStatus, TrialRecord, TrialVerdict, Verdict};
+use needs::Needs;
 use serde::Deserialize;
 
 /// What the file says of one case of one example.
@@ -58,32 +62,6 @@ impl Expected {
     }
 }
 
-/// What a test needs of the machine.
-#[derive(Debug, Clone, Copy)]
-enum Needs {
-    Python,
-    Node,
-    Curl,
-    Compiler,
-}
-
-impl Needs {
-    /// A folder to put in front of the PATH, or what is missing.
-    fn folder(self) -> Result<Option<PathBuf>, &'static str> {
-        let prepared = |variable: &'static str| std::env::var_os(variable).map(PathBuf::from).ok_or(variable);
-        match self {
-            Self::Python => Ok(prepared("KILLPOINT_TEST_PYTHON")?.parent().map(Path::to_owned)),
-            Self::Node => Ok(prepared("KILLPOINT_TEST_NODE")?.parent().map(Path::to_owned)),
-            Self::Compiler => prepared("KILLPOINT_TEST_BIN").map(|_| None),
-            Self::Curl => {
-                let path = std::env::var_os("PATH").unwrap_or_default();
-                let found = std::env::split_paths(&path).any(|folder| folder.join("curl").is_file());
-                if found { Ok(None) } else { Err("the program `curl`") }
-            }
-        }
-    }
-}
-
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
 }
@@ -91,11 +69,6 @@ fn examples() -> PathBuf {
 fn expectations() -> Vec<Expected> {
     let text = std::fs::read_to_string(examples().join("expected.json")).unwrap();
     serde_json::from_str(&text).unwrap()
-}
-
-fn path_with(folder: Option<PathBuf>) -> OsString {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths(folder.into_iter().chain(std::env::split_paths(&path))).unwrap()
 }
 
 /// What is run of an example.
@@ -161,20 +134,8 @@ fn enqueuer_ended_there(trial: &TrialRecord, run_dir: &Path) -> bool {
 }
 
 /// Runs one configuration of one example and compares.
-#[expect(clippy::print_stdout, reason = "a test that skips says so")]
 fn check(example: &str, config: &str, part: Part, needs: Needs) {
-    let folder = match needs.folder() {
-        Ok(folder) => folder,
-        Err(missing) => {
-            let all = std::env::var_os("KILLPOINT_REQUIRE_ALL").is_some_and(|value| value == "1");
-            assert!(
-                !all,
-                "{missing} is missing; run `cargo xtask test`, which prepares what can be prepared"
-            );
-            println!("skipped: {example}/{config}: {missing} is missing; run `cargo xtask test`");
-            return;
-        }
-    };
+    let Some(path) = needs.path(&format!("{example}/{config}")) else { return };
     let expected: Vec<Expected> = expectations()
         .into_iter()
         .filter(|expected| expected.example == example && expected.config == config)
@@ -189,7 +150,7 @@ fn check(example: &str, config: &str, part: Part, needs: Needs) {
         .args(["--format", "json", "--run-dir"])
         .arg(&run_dir)
         .current_dir(&example_dir)
-        .env("PATH", path_with(folder))
+        .env("PATH", path)
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
