@@ -19,7 +19,7 @@ use killpoint_model::Entry;
 pub use json::{JsonReport, REPORT_FORMAT, REPORT_VERSION, json_schema};
 pub use view::{
     Boundary, ContainmentUse, Detail, EvidencePiece, Generation, Judged, NotShown, Precision, Repetition,
-    Row, Step, StepKind, Tally, Timeline, TrialNote, View,
+    Row, ShardPart, Step, StepKind, Tally, Timeline, TrialNote, View,
 };
 
 /// How a report is to be written.

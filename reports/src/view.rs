@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use killpoint_model::checklist::{HostFacts, RunProfile};
 use killpoint_model::run::TrialRole;
 use killpoint_model::settings::Promise;
-use killpoint_model::{ExitCode, History, RunRecord, Verdict};
+use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,6 +73,23 @@ pub struct View {
     /// What was seen of the machine and of the worker's files, where a profile asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostFacts>,
+    /// Which part of a divided run this is; absent where it is a whole one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPart>,
+    /// From which parts the run was put together, and what is not there; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedRecord>,
+}
+
+/// One part of a divided run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ShardPart {
+    /// Which one, from 1.
+    pub index: u32,
+    /// Into how many the run was divided.
+    pub count: u32,
+    /// Faulted trials of the whole run.
+    pub planned: u32,
 }
 
 impl View {
@@ -101,6 +118,12 @@ impl View {
             not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
             profile: record.profile.clone(),
             host: record.host.clone(),
+            shard: record.shard.as_ref().map(|shard| ShardPart {
+                index: shard.index,
+                count: shard.count,
+                planned: shard.planned.len() as u32,
+            }),
+            merged: record.merged.clone(),
         }
     }
 

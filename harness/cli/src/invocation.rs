@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
-use killpoint::model::{Clock, ExitCode, HitName, Plan, Settings, SystemClock};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
 use killpoint::reports::{self, Options, View};
-use killpoint::{Finished, RunError, RunRequest, scenarios};
+use killpoint::{RunError, RunFolder, RunRequest, Shard, scenarios};
 
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
@@ -54,6 +54,10 @@ pub(crate) struct Selection {
     /// How often each trial is done
     #[arg(long, value_name = "N", default_value = "1")]
     repeat: std::num::NonZeroU32,
+    /// Do one part of the run, such as 2/4: the baselines and a share of the other trials, chosen by what
+    /// they do. `killpoint merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// A new or empty folder for the run [default: killpoint-runs/TIME]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
@@ -90,12 +94,14 @@ impl Selection {
         self.repeat.get()
     }
 
+    /// Which part of the run is done, where it is divided.
+    pub(crate) const fn shard(&self) -> Option<Shard> {
+        self.shard
+    }
+
     /// The run's folder.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.run_dir.clone().unwrap_or_else(|| {
-            let now_ms = SystemClock::default().now_ms();
-            Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
-        })
+        folder_or_default(self.run_dir.as_ref())
     }
 
     /// The strategy that was asked for, with the profile that made it; a sweep where nothing was.
@@ -145,6 +151,14 @@ impl Selection {
     }
 }
 
+/// The folder that was asked for, or one that nobody has used.
+pub(crate) fn folder_or_default(asked: Option<&PathBuf>) -> PathBuf {
+    asked.cloned().unwrap_or_else(|| {
+        let now_ms = SystemClock::default().now_ms();
+        Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
+    })
+}
+
 /// A scenario of the library.
 pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
     let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
@@ -188,13 +202,29 @@ impl Shown {
         match outcome {
             Err(code) => code,
             Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
-            Ok(Ok(finished)) => self.finish(&finished, &targets),
+            Ok(Ok(finished)) => {
+                let view = View::new(&finished.record, &finished.histories);
+                self.show(&view, finished.folder.path(), &targets)
+            }
         }
     }
 
-    fn finish(&self, finished: &Finished, targets: &Targets) -> ExitCode {
-        let view = View::new(&finished.record, &finished.histories);
-        self.show(&view, finished.folder.path(), targets)
+    /// Shows a run from its folder, as it was judged.
+    pub(crate) fn show_stored(
+        &self,
+        stored: Result<(RunFolder, RunRecord), RunError>,
+        targets: &Targets,
+    ) -> ExitCode {
+        let read = stored.and_then(|(folder, record)| Ok((folder.histories(&record)?, folder, record)));
+        match read {
+            Ok((histories, folder, record)) => {
+                self.show(&View::new(&record, &histories), folder.path(), targets)
+            }
+            Err(error) => {
+                show::complain(&error.to_string());
+                error.exit_code()
+            }
+        }
     }
 
     /// Prints a view and writes its reports. Gives the view's exit code, or what went wrong with the writing.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{HitName, Plan, Settings};
 
+use crate::shard::Shard;
+
 /// Where the plans come from.
 #[derive(Debug, Clone)]
 pub enum Strategy {
@@ -31,6 +33,8 @@ pub struct RunRequest {
     pub jobs: usize,
     /// How often each trial is done.
     pub repeat: u32,
+    /// Which part of the run is done, where it is divided.
+    pub shard: Option<Shard>,
     /// A new or empty directory.
     pub folder: PathBuf,
     /// The words after `killpoint`, for the record.
@@ -49,6 +53,7 @@ impl RunRequest {
             profile: None,
             jobs: 1,
             repeat: 1,
+            shard: None,
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),

@@ -11,25 +11,32 @@
 //! # }
 //! ```
 
+mod agree;
+mod arrange;
 mod attempt;
+mod carry;
 mod catalog;
 mod check;
 mod error;
 mod folder;
 mod host;
 mod job;
+mod merge;
 mod profile;
 mod progress;
 mod run;
+mod shard;
 
 pub use catalog::catalog;
 pub use check::{Checked, check};
 pub use error::RunError;
 pub use folder::RunFolder;
 pub use job::{Job, RunRequest, Strategy};
+pub use merge::merge;
 pub use profile::profile;
 pub use progress::{Progress, Silent};
 pub use run::{Finished, run};
+pub use shard::{Shard, ShardError};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

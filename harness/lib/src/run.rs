@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
 use killpoint_model::provider::ProviderEvent;
@@ -20,7 +20,7 @@ use crate::error::RunError;
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
 use crate::progress::Progress;
-use crate::{host, profile};
+use crate::{host, profile, shard};
 
 /// A finished run, with what reports need.
 #[derive(Debug)]
@@ -57,18 +57,26 @@ struct Runner<'p, P> {
     baselines: Vec<Vec<History>>,
     progress: &'p P,
     started: Instant,
+    /// When the record was last put on disk, and how long that took.
+    saved: (Instant, Duration),
 }
+
+/// Putting the record on disk may take one part in so many of the time. The whole of it is written each time, and
+/// a long run has thousands of trials; their histories are on disk as they happen.
+const SAVING_SHARE: u32 = 20;
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
         let folder = RunFolder::create(&request.folder)?;
+        let settings = request.settings.clone().masked();
         let record = RunRecord {
             format: "killpoint-run".into(),
             version: RUN_VERSION,
             killpoint: env!("CARGO_PKG_VERSION").into(),
             started_at_ms: SystemClock::default().now_ms(),
             command_line: request.command_line.clone(),
-            settings: request.settings.clone().masked(),
+            shard: request.shard.map(|shard| shard.record(&settings)),
+            settings,
             trials: Vec::new(),
             warnings: Vec::new(),
             interrupted: false,
@@ -76,6 +84,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             duration_ms: 0,
             profile: request.profile.clone(),
             host: None,
+            merged: None,
         };
         Ok(Self {
             settings: Arc::new(request.settings.clone()),
@@ -86,6 +95,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             baselines: Vec::new(),
             progress,
             started: Instant::now(),
+            saved: (Instant::now(), Duration::ZERO),
         })
     }
 
@@ -107,8 +117,27 @@ impl<'p, P: Progress> Runner<'p, P> {
                 jobs.push(Job { index, repetition, plan: plan.clone(), group: *group });
             }
         }
+        let jobs = self.share(jobs)?;
         self.progress.planned(self.record.trials.len() + jobs.len());
         self.run_jobs(jobs, TrialRole::Faulted).await
+    }
+
+    /// The jobs of this part of the run, where it is divided; they keep their places in the whole. The whole list
+    /// goes on record before the first of them, so that what is missing can be told whenever this process dies.
+    fn share(&mut self, mut jobs: Vec<Job>) -> Result<Vec<Job>, RunError> {
+        let (Some(part), Some(record)) = (self.request.shard, &mut self.record.shard) else {
+            return Ok(jobs);
+        };
+        let planned = |job: &Job| shard::planned(&job.plan, job.repetition);
+        record.planned = jobs.iter().map(planned).collect();
+        jobs.retain(|job| part.has(&planned(job)));
+        if jobs.is_empty() {
+            let all = record.planned.len();
+            self.progress
+                .note(&format!("none of the {all} trials belongs to shard {part}; merge it all the same"));
+        }
+        self.folder.write(&self.record)?;
+        Ok(jobs)
     }
 
     /// Where not even the fault-free trial ends in a plain outcome, a green says less than it seems to.
@@ -298,6 +327,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             repetition: ended.job.repetition,
             verdict,
             duration_ms: ended.duration_ms,
+            shard: None,
         };
         if ended.role != TrialRole::Faulted
             && let Some(pair) = self.baselines.get_mut(ended.job.group)
@@ -310,8 +340,19 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.record.warnings.extend(broken.clone());
-        self.folder.write(&self.record)?;
+        self.save()?;
         broken.map_or(Ok(()), |why| Err(RunError::SetupFailed(why)))
+    }
+
+    /// Puts the record on disk, where that does not take too large a share of the time.
+    fn save(&mut self) -> Result<(), RunError> {
+        let (at, took) = self.saved;
+        if at.elapsed() >= took * SAVING_SHARE {
+            let begun = Instant::now();
+            self.folder.write(&self.record)?;
+            self.saved = (Instant::now(), begun.elapsed());
+        }
+        Ok(())
     }
 
     /// Why a baseline can't be judged, if so: then the set-up failed, and nothing can be compared with it.
@@ -371,40 +412,24 @@ impl<'p, P: Progress> Runner<'p, P> {
             .collect();
         let rules = self.settings.provider.rules.iter();
         let unfired = rules.filter(|rule| !fired.contains(rule.id.as_str()));
-        self.record.warnings.extend(unfired.map(|rule| {
-            format!(
-                "the rule `{}` of the configuration never fired: no request matched it in any trial",
-                rule.id
-            )
-        }));
-    }
-
-    /// Finds the line of the worker's output that says most, for the profile's checklist.
-    fn read_logs(&mut self) {
-        let Some(host) = &mut self.record.host else { return };
-        for trial in &self.record.trials {
-            let Some(history) = self.histories.get(&trial.folder) else { continue };
-            let line = host::log_line(&self.folder.trial(&trial.folder), &trial.folder, history);
-            let says_most = line.as_ref().is_some_and(|line| line.names_attempt);
-            if says_most || host.log.is_none() {
-                host.log = line;
-            }
-            if says_most {
-                return;
-            }
-        }
+        self.record.warnings.extend(unfired.map(|rule| unfired_warning(&rule.id)));
     }
 
     fn close(&mut self) -> Result<(), RunError> {
         self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
-        self.read_logs();
+        host::read_logs(&mut self.record, &self.folder, &self.histories);
         profile::set_aside(&mut self.record, &self.histories);
         profile::answer(&mut self.record, &self.histories);
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.folder.write(&self.record)
     }
+}
+
+/// What is said of a rule of the configuration that no trial met.
+pub(crate) fn unfired_warning(rule: &str) -> String {
+    format!("the rule `{rule}` of the configuration never fired: no request matched it in any trial")
 }
 
 /// What the faults say of their parameters.

@@ -50,3 +50,11 @@ pub struct InvariantOutcome {
     /// For `not-shown`: why, and what to configure.
     pub reason: Option<String>,
 }
+
+impl InvariantOutcome {
+    /// Sequence number of the event with which the first finding was complete; `None` without findings. Of two
+    /// invariants that a trial violates, the one that was complete first is nearer to the cause.
+    pub fn complete_at(&self) -> Option<u64> {
+        self.findings.iter().filter_map(|finding| finding.events.iter().max().copied()).min()
+    }
+}

@@ -440,7 +440,8 @@ impl Plan {
         // A plan has only text keys, so this can't fail; maps are ordered, so it is the same each time.
         let text = serde_json::to_vec(&unnamed).unwrap_or_default();
         let digest = <sha2::Sha256 as sha2::Digest>::digest(text);
-        digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        let first = digest.iter().take(8).fold(0_u64, |number, byte| (number << 8) | u64::from(*byte));
+        format!("{first:016x}")
     }
 }
 

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::checklist::{HostFacts, RunProfile};
 use crate::plan::Plan;
 use crate::settings::Settings;
+use crate::shard::{MergedRecord, ShardRecord};
 use crate::text_enum::text_enum;
 use crate::verdict::{TrialVerdict, Verdict};
 
 /// Version of `run.json`: major, minor. The refuse rules are those of a history.
-pub const RUN_VERSION: (u32, u32) = (1, 1);
+pub const RUN_VERSION: (u32, u32) = (1, 2);
 
 text_enum! {
     /// What a trial is for.
@@ -42,6 +43,9 @@ pub struct TrialRecord {
     pub replay: String,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
+    /// In a merged run the part that ran it. It was compared with the baselines of that part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u32>,
 }
 
 /// One run: a directory with this record and a folder per trial.
@@ -76,4 +80,10 @@ pub struct RunRecord {
     /// What was seen of the machine and of the worker's files, where a profile asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostFacts>,
+    /// Which part of a divided run this is; absent where it is a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardRecord>,
+    /// From which parts it was put together, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedRecord>,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::InvariantOutcome;
+use crate::finding::{InvariantOutcome, InvariantStatus};
 use crate::provider::Counters;
 use crate::text_enum::text_enum;
 
@@ -139,9 +139,57 @@ pub struct TrialVerdict {
     pub counters: Counters,
 }
 
+impl TrialVerdict {
+    /// The outcomes of a status, the one that the history shows first before the others.
+    pub fn in_order_of_events(&self, status: InvariantStatus) -> Vec<&InvariantOutcome> {
+        let mut outcomes: Vec<_> = self.outcomes.iter().filter(|outcome| outcome.status == status).collect();
+        // Stable: what is complete with the same event stays in the order of the slice.
+        outcomes.sort_by_key(|outcome| outcome.complete_at().unwrap_or(u64::MAX));
+        outcomes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finding::Finding;
+
+    #[test]
+    fn what_the_history_shows_first_comes_first() {
+        let finding = |events: &[u64]| Finding {
+            invariant: String::new(),
+            message: String::new(),
+            subject: String::new(),
+            events: events.to_vec(),
+        };
+        let outcome = |name: &str, findings: Vec<Finding>| InvariantOutcome {
+            invariant: name.into(),
+            status: InvariantStatus::Violated,
+            looked_at: 1,
+            findings,
+            notes: Vec::new(),
+            reason: None,
+        };
+        let judged = TrialVerdict {
+            verdict: Verdict::Violated,
+            evidence: TrialEvidence::default(),
+            outcomes: vec![
+                outcome("last", vec![finding(&[2, 30])]),
+                outcome("second", vec![finding(&[40]), finding(&[1, 9])]),
+                outcome("first", vec![finding(&[3, 8])]),
+                outcome("also-second", vec![finding(&[9])]),
+            ],
+            actions: Vec::new(),
+            counters: Counters::default(),
+        };
+        let names: Vec<&str> = judged
+            .in_order_of_events(InvariantStatus::Violated)
+            .iter()
+            .map(|outcome| outcome.invariant.as_str())
+            .collect();
+        assert_eq!(names, ["first", "second", "also-second", "last"]);
+        assert!(judged.in_order_of_events(InvariantStatus::Inconclusive).is_empty());
+    }
 
     #[test]
     fn worst_wins_and_nothing_is_vacuous() {

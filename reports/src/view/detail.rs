@@ -77,11 +77,11 @@ impl Detail {
     fn new(trial: &TrialRecord, history: Option<&History>) -> Self {
         let judgement = trial.verdict.as_ref();
         let outcomes = judgement.map_or(&[][..], |judgement| &judgement.outcomes);
-        let judged: Vec<Judged> = outcomes
+        let bad = [InvariantStatus::Violated, InvariantStatus::Inconclusive];
+        let judged: Vec<Judged> = judgement
             .iter()
-            .filter(|outcome| {
-                matches!(outcome.status, InvariantStatus::Violated | InvariantStatus::Inconclusive)
-            })
+            .flat_map(|judgement| bad.map(|status| judgement.in_order_of_events(status)))
+            .flatten()
             .map(|outcome| Judged {
                 invariant: outcome.invariant.clone(),
                 status: outcome.status,

@@ -6,6 +6,7 @@ pub(crate) mod demo_worker;
 mod explain;
 mod list;
 mod mark;
+mod merge;
 mod provider;
 mod report;
 mod run;
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Show a stored run
     Report(report::Report),
+    /// Put the shards of a run together, and give the verdict on the whole
+    Merge(merge::Merge),
     /// List what can be named
     List(list::List),
     /// Explain a name: a fault, boundary, invariant, dialect, ledger, format, plan or scenario
@@ -47,6 +50,7 @@ impl Command {
             Self::Run(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Report(command) => command.run(),
+            Self::Merge(command) => command.run(),
             Self::List(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Provider(command) => command.run(),

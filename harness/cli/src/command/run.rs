@@ -44,6 +44,7 @@ impl Run {
             profile,
             jobs: self.selection.jobs(),
             repeat: self.selection.repeat(),
+            shard: self.selection.shard(),
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),
             replay,

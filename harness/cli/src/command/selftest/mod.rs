@@ -253,7 +253,7 @@ fn violated(finished: &Finished, schedule: &Schedule) -> Vec<String> {
         .verdicts()
         .filter(|(trial, _)| any || trial.role == TrialRole::Faulted)
         .map(|(_, judged)| {
-            let red = judged.outcomes.iter().filter(|outcome| outcome.status == InvariantStatus::Violated);
+            let red = judged.in_order_of_events(InvariantStatus::Violated).into_iter();
             red.map(|outcome| outcome.invariant.clone()).collect::<Vec<_>>()
         })
         .find(|names| !names.is_empty())
