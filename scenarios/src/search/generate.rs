@@ -32,10 +32,15 @@ type Group = Vec<Part>;
 
 /// Whole plans of these families. Everything in them is part of the value, so that it shrinks: groups of faults and
 /// rules go away, moments become earlier, what is done becomes a plain kill, actions become the configuration's,
-/// workers become one. Families that the space does not have are ignored.
+/// workers become one. Families that the space does not have are ignored. What is chosen from is weighed here, once:
+/// who wants very many plans keeps the strategy.
 pub fn plans(space: &Space, families: &BTreeSet<Family>, coverage: &Coverage) -> BoxedStrategy<Plan> {
     let menu = Arc::new(Menu::of(space, families, coverage));
-    let groups = vec(group(&menu), 1..=menu.faults_max);
+    let group = group(&menu);
+    // Most plans are small: what takes few faults is found sooner, and every moment of it comes.
+    let sizes = [(2, 1), (3, 2), (2, 3), (1, menu.faults_max)];
+    let by_size = sizes.map(|(weight, most)| (weight, vec(group.clone(), 1..=most.min(menu.faults_max))));
+    let groups = Union::new_weighted(by_size.into());
     // Half of the plans have the configuration's actions, half have one worker.
     let shape = Union::new_weighted(vec![(1, Just(0_usize).boxed()), (1, (0..menu.shapes.len()).boxed())]);
     let workers = Union::new_weighted(vec![(1, Just(1_u32).boxed()), (1, (1..=menu.workers_max).boxed())]);
@@ -400,7 +405,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
+        #![proptest_config(ProptestConfig::with_cases(128))]
 
         #[test]
         fn every_plan_is_one_that_a_file_can_hold(

@@ -123,21 +123,30 @@ impl Space {
             boundaries.insert("provider:dropped".to_owned());
         }
         let plans = menu::outcomes(&self.families);
+        let plans: Vec<(String, ProviderPlan)> =
+            plans.into_iter().map(|plan| (outcome_of(plan), plan)).collect();
+        let rows: Vec<(String, BTreeSet<String>)> = boundaries
+            .into_iter()
+            .map(|boundary| {
+                let outcomes = self.outcomes_at(&boundary, &plans);
+                (boundary, outcomes)
+            })
+            .collect();
         let lives = if self.has(Family::Kill) { GENERATIONS_MAX } else { 1 };
-        let mut pairs = BTreeSet::new();
-        for boundary in boundaries {
-            for outcome in self.outcomes_at(&boundary, &plans) {
-                let pair = |generation| (generation, boundary.clone(), outcome.clone());
-                pairs.extend((1..=lives).map(pair));
+        let mut pairs = Vec::new();
+        for generation in 1..=lives {
+            for (boundary, outcomes) in &rows {
+                pairs.extend(outcomes.iter().map(|outcome| Pair {
+                    boundary: boundary.clone(),
+                    outcome: outcome.clone(),
+                    generation,
+                }));
             }
         }
         pairs
-            .into_iter()
-            .map(|(generation, boundary, outcome)| Pair { boundary, outcome, generation })
-            .collect()
     }
 
-    fn outcomes_at(&self, boundary: &str, plans: &[ProviderPlan]) -> BTreeSet<String> {
+    fn outcomes_at(&self, boundary: &str, plans: &[(String, ProviderPlan)]) -> BTreeSet<String> {
         let point = boundary.strip_prefix("provider:").filter(|point| PROVIDER_POINTS.contains(point));
         let mut outcomes = BTreeSet::new();
         if point != Some("dropped") {
@@ -148,8 +157,9 @@ impl Space {
             Some("lookup") if !self.has(Family::Lookup) => {}
             Some("lookup") => outcomes.extend(LOOKUP_REPLIES.iter().map(ToString::to_string)),
             _ => {
-                let reaching = plans.iter().filter(|plan| point.is_none_or(|point| reaches(point, **plan)));
-                outcomes.extend(reaching.map(|plan| outcome_of(*plan)));
+                let reaching =
+                    plans.iter().filter(|(_, plan)| point.is_none_or(|point| reaches(point, *plan)));
+                outcomes.extend(reaching.map(|(name, _)| name.clone()));
             }
         }
         outcomes
