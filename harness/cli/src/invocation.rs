@@ -15,6 +15,11 @@ use crate::diagnostics::{self, Diagnosed};
 use crate::progress::Bar;
 use crate::show;
 
+/// Where the counterexamples of a worker are kept: beside its configuration.
+pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
 /// Where the plans come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
@@ -92,10 +97,23 @@ impl Selection {
 
     /// The run's folder.
     pub(crate) fn folder(&self) -> PathBuf {
-        self.run_dir.clone().unwrap_or_else(|| {
-            let now_ms = SystemClock::default().now_ms();
-            Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
-        })
+        Self::folder_or_default(self.run_dir.as_deref())
+    }
+
+    /// The folder that was asked for, or a new one.
+    pub(crate) fn folder_or_default(asked: Option<&Path>) -> PathBuf {
+        asked.map_or_else(
+            || {
+                let now_ms = SystemClock::default().now_ms();
+                Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
+            },
+            Path::to_owned,
+        )
+    }
+
+    /// A seed that is another one each time.
+    pub(crate) fn new_seed() -> u64 {
+        SystemClock::default().now_ms() ^ (u64::from(std::process::id()) << 32)
     }
 
     /// The strategy that was asked for, with the profile that made it; a sweep where nothing was.

@@ -103,8 +103,9 @@ pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
     let (trials, interrupted) = (&record.trials, record.interrupted);
     let each = trials
         .iter()
+        .filter(|trial| trial.counts())
         .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
-    let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted);
+    let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted && trial.counts());
     let whole = if interrupted { Verdict::Inconclusive } else { Verdict::Holds };
     // A run of baselines alone has killed nothing: it can't be green.
     let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
@@ -134,6 +135,7 @@ pub(crate) mod tests {
             duration_ms: 0,
             profile: None,
             host: None,
+            exploration: None,
         }
     }
 

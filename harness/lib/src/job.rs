@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{HitName, Plan, Settings};
 
+use crate::explore::ExploreRequest;
+
 /// Where the plans come from.
 #[derive(Debug, Clone)]
 pub enum Strategy {
@@ -16,6 +18,8 @@ pub enum Strategy {
     Scenarios(Vec<Plan>),
     /// The trials of a sweep, then plans as written.
     SweepAnd(Vec<Plan>),
+    /// Plans that nobody wrote down, drawn one after the other.
+    Explore(ExploreRequest),
 }
 
 /// One run.
@@ -31,6 +35,8 @@ pub struct RunRequest {
     pub jobs: usize,
     /// How often each trial is done.
     pub repeat: u32,
+    /// Where counterexamples that were found before are kept: in a sweep they are tried before anything else.
+    pub regressions: Option<PathBuf>,
     /// A new or empty directory.
     pub folder: PathBuf,
     /// The words after `killpoint`, for the record.
@@ -49,6 +55,7 @@ impl RunRequest {
             profile: None,
             jobs: 1,
             repeat: 1,
+            regressions: None,
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),

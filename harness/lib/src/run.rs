@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
+use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
 use killpoint_model::verdict::ActionVerdict;
@@ -17,6 +18,7 @@ use tokio::task::JoinSet;
 use crate::attempt::{Ended, try_job};
 use crate::check::{run_verdict, says_nothing};
 use crate::error::RunError;
+use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
 use crate::progress::Progress;
@@ -47,15 +49,26 @@ pub async fn run<P: Progress>(request: RunRequest, progress: &P) -> Result<Finis
     Ok(Finished { record: runner.record, histories: runner.histories, folder: runner.folder })
 }
 
-struct Runner<'p, P> {
-    request: RunRequest,
-    settings: Arc<Settings>,
-    folder: RunFolder,
-    record: RunRecord,
+/// A run under way.
+pub(crate) struct Runner<'p, P> {
+    pub(crate) request: RunRequest,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) folder: RunFolder,
+    pub(crate) record: RunRecord,
     histories: BTreeMap<String, History>,
+    /// The distinct sets of actions of the plans.
+    pub(crate) groups: Vec<Vec<ActionSpec>>,
+    /// Counterexamples that were found before.
+    regressions: Vec<Plan>,
+    /// The first place of which nothing is on disk.
+    first_free: usize,
     /// Two baselines per distinct set of actions.
-    baselines: Vec<Vec<History>>,
-    progress: &'p P,
+    pub(crate) baselines: Vec<Vec<History>>,
+    /// Whether the plans that are run were drawn by an exploration.
+    pub(crate) drawing: bool,
+    /// Histories of drawn plans, until the exploration has taken note of them.
+    pub(crate) drawn: Vec<History>,
+    pub(crate) progress: &'p P,
     started: Instant,
     /// When the record was last put on disk, and how long that took.
     saved: (Instant, Duration),
@@ -67,6 +80,12 @@ const SAVING_SHARE: u32 = 20;
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
+        if let Strategy::Explore(exploring) = &request.strategy
+            && exploring.resume
+        {
+            let resumed = Resumed::open(&request.folder)?;
+            return Ok(Self::on(resumed.folder, resumed.record, request, progress).with(resumed.baselines));
+        }
         let folder = RunFolder::create(&request.folder)?;
         let record = RunRecord {
             format: "killpoint-run".into(),
@@ -82,31 +101,59 @@ impl<'p, P: Progress> Runner<'p, P> {
             duration_ms: 0,
             profile: request.profile.clone(),
             host: None,
+            exploration: None,
         };
-        Ok(Self {
+        let regressions = match (&request.strategy, &request.regressions) {
+            (Strategy::Sweep | Strategy::SweepAnd(_), Some(folder)) => stored(folder)?,
+            _ => Vec::new(),
+        };
+        let regressions = regressions.into_iter().map(|(_, plan)| plan).collect();
+        Ok(Self { regressions, ..Self::on(folder, record, request, progress) })
+    }
+
+    fn on(folder: RunFolder, record: RunRecord, request: RunRequest, progress: &'p P) -> Self {
+        Self {
             settings: Arc::new(request.settings.clone()),
             request,
+            regressions: Vec::new(),
+            first_free: folder.first_free(),
             folder,
             record,
             histories: BTreeMap::new(),
+            groups: Vec::new(),
             baselines: Vec::new(),
+            drawing: false,
+            drawn: Vec::new(),
             progress,
             started: Instant::now(),
             saved: (Instant::now(), Duration::ZERO),
-        })
+        }
+    }
+
+    /// With the baselines of the worker's own actions, which a stored run has.
+    fn with(mut self, baselines: Vec<History>) -> Self {
+        self.groups.push(Vec::new());
+        self.baselines.push(baselines);
+        self.record.interrupted = false;
+        self
     }
 
     async fn carry_out(&mut self) -> Result<(), RunError> {
-        let groups = self.action_groups();
-        self.progress.planned(2 * groups.len());
-        for (index, actions) in groups.iter().enumerate() {
-            self.run_baselines(index, actions).await?;
+        if self.baselines.is_empty() {
+            self.groups = self.action_groups();
+            self.progress.planned(2 * self.groups.len());
+            for (index, actions) in self.groups.clone().iter().enumerate() {
+                self.run_baselines(index, actions).await?;
+            }
         }
         if self.record.interrupted || !self.baselines_compare() {
             return Ok(());
         }
         self.warn_of_doubt();
-        let plans = self.plans(&groups)?;
+        if let Strategy::Explore(exploring) = self.request.strategy.clone() {
+            return self.explore(exploring).await;
+        }
+        let plans = self.plans()?;
         let mut jobs = Vec::new();
         for repetition in 1..=self.request.repeat {
             for (plan, group) in &plans {
@@ -144,13 +191,13 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     /// The distinct sets of actions that the plans need; each has its own baselines.
-    fn action_groups(&self) -> Vec<Vec<killpoint_model::plan::ActionSpec>> {
+    fn action_groups(&self) -> Vec<Vec<ActionSpec>> {
         let (mut groups, plans) = match &self.request.strategy {
             Strategy::Scenarios(plans) => (Vec::new(), plans.as_slice()),
             Strategy::SweepAnd(plans) => (vec![Vec::new()], plans.as_slice()),
-            Strategy::Sweep | Strategy::Boundaries(_) => (vec![Vec::new()], &[][..]),
+            Strategy::Sweep | Strategy::Boundaries(_) | Strategy::Explore(_) => (vec![Vec::new()], &[][..]),
         };
-        for plan in plans {
+        for plan in plans.iter().chain(&self.regressions) {
             if !groups.contains(&plan.actions) {
                 groups.push(plan.actions.clone());
             }
@@ -158,10 +205,10 @@ impl<'p, P: Progress> Runner<'p, P> {
         groups
     }
 
-    async fn run_baselines(
+    pub(crate) async fn run_baselines(
         &mut self,
         group: usize,
-        actions: &[killpoint_model::plan::ActionSpec],
+        actions: &[ActionSpec],
     ) -> Result<(), RunError> {
         let baseline = |name: &str| Plan {
             name: name.to_owned(),
@@ -175,19 +222,17 @@ impl<'p, P: Progress> Runner<'p, P> {
             if self.record.interrupted {
                 return Ok(());
             }
-            let job = Job { index: self.record.trials.len(), repetition: 1, plan: baseline(name), group };
+            let job = Job { index: self.next_index(), repetition: 1, plan: baseline(name), group };
             self.run_jobs(vec![job], role).await?;
         }
         Ok(())
     }
 
     /// The plans of the strategy, bound to this worker, with the group whose baselines they belong to.
-    fn plans(
-        &mut self,
-        groups: &[Vec<killpoint_model::plan::ActionSpec>],
-    ) -> Result<Vec<(Plan, usize)>, RunError> {
+    fn plans(&mut self) -> Result<Vec<(Plan, usize)>, RunError> {
         let mut diagnostics = Vec::new();
-        let mut plans = Vec::new();
+        let mut plans = self.scenarios(self.regressions.clone(), &mut diagnostics);
+        diagnostics.extend(self.stale_regressions(&plans));
         match self.request.strategy.clone() {
             Strategy::Sweep => plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics)),
             Strategy::Boundaries(names) => {
@@ -197,12 +242,14 @@ impl<'p, P: Progress> Runner<'p, P> {
                 plans.extend(self.sweep(&settings, &mut diagnostics));
             }
             Strategy::Scenarios(scenarios) => {
-                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
+                plans.extend(self.scenarios(scenarios, &mut diagnostics));
             }
             Strategy::SweepAnd(scenarios) => {
                 plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics));
-                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
+                plans.extend(self.scenarios(scenarios, &mut diagnostics));
             }
+            // It draws its own.
+            Strategy::Explore(_) => {}
         }
         for (plan, _) in &plans {
             diagnostics.extend(parameter_problems(plan));
@@ -221,11 +268,10 @@ impl<'p, P: Progress> Runner<'p, P> {
     fn scenarios(
         &self,
         scenarios: Vec<Plan>,
-        groups: &[Vec<killpoint_model::plan::ActionSpec>],
         diagnostics: &mut Vec<Diagnostic>,
     ) -> Vec<(Plan, usize)> {
         let bind = |plan: Plan| {
-            let group = groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
+            let group = self.groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
             let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &self.reached(group));
             diagnostics.extend(notes);
             (bound, group)
@@ -243,7 +289,8 @@ impl<'p, P: Progress> Runner<'p, P> {
         sweep.trials.into_iter().chain(asked).map(|plan| (plan, 0)).collect()
     }
 
-    fn reached(&self, group: usize) -> BTreeSet<HitName> {
+    /// The hits of a group's baselines.
+    pub(crate) fn reached(&self, group: usize) -> BTreeSet<HitName> {
         let events = self.baselines.get(group).into_iter().flatten().flat_map(|history| &history.events);
         events
             .filter_map(|event| match &event.event {
@@ -253,7 +300,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             .collect()
     }
 
-    async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
+    /// Runs and judges some trials, several at the same time.
+    pub(crate) async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
         let baselines: Vec<Arc<Vec<History>>> = self.baselines.iter().cloned().map(Arc::new).collect();
         let mut waiting = jobs.into_iter();
         let mut running = JoinSet::new();
@@ -290,14 +338,21 @@ impl<'p, P: Progress> Runner<'p, P> {
     fn take(&mut self, ended: Ended) -> Result<(), RunError> {
         let broken = self.broken_baseline(&ended);
         let history = &ended.result.history;
-        let verdict = broken.is_none().then(|| ended.judged.clone());
+        let mut verdict = broken.is_none().then(|| ended.judged.clone());
         if self.record.profile.is_some() && self.record.host.is_none() {
             self.record.host = Some(host::observe(&self.folder.trial(&ended.folder), &self.settings));
         }
         if verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds) {
             self.folder.tidy(&ended.folder);
         }
+        let drawn = self.drawing && ended.role == TrialRole::Faulted;
+        let shows = verdict.as_ref().is_none_or(|judged| judged.verdict >= Verdict::Inconclusive);
+        if drawn && !shows && let Some(judged) = &mut verdict {
+            // There are thousands of them, and the history tells it all again.
+            judged.outcomes.clear();
+        }
         let trial = TrialRecord {
+            drawn,
             replay: self.replay(&ended)?,
             folder: ended.folder,
             role: ended.role,
@@ -311,7 +366,12 @@ impl<'p, P: Progress> Runner<'p, P> {
         {
             pair.push(history.clone());
         }
-        self.histories.insert(trial.folder.clone(), ended.result.history);
+        if drawn {
+            self.drawn.push(ended.result.history.clone());
+        }
+        if shows || !drawn {
+            self.histories.insert(trial.folder.clone(), ended.result.history);
+        }
         self.progress.finished(&trial);
         self.record.trials.push(trial);
         self.record.verdict = run_verdict(&self.record);
@@ -354,6 +414,12 @@ impl<'p, P: Progress> Runner<'p, P> {
         );
         let output = killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
         Some(format!("the baseline: {what}{output}"))
+    }
+
+    /// The place of the next trial in the run.
+    pub(crate) fn next_index(&self) -> usize {
+        let places = self.record.trials.iter().filter_map(|trial| RunFolder::place(&trial.folder));
+        places.max().map_or(0, |last| last + 1).max(self.first_free)
     }
 
     /// The command that replays one trial, and the scenario file that it needs.

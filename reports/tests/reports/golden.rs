@@ -129,6 +129,7 @@ fn drop_rule() -> Rule {
 
 pub(crate) fn trial(folder: &str, role: TrialRole, plan: Plan, verdict: TrialVerdict) -> TrialRecord {
     TrialRecord {
+        drawn: false,
         folder: folder.into(),
         role,
         plan,
