@@ -15,7 +15,7 @@ pub const REPORT_FORMAT: &str = "killpoint-report";
 
 /// Version of the JSON report: major, minor. A higher minor adds fields; a higher major changes or
 /// removes some.
-pub const REPORT_VERSION: (u32, u32) = (1, 1);
+pub const REPORT_VERSION: (u32, u32) = (1, 2);
 
 /// A JSON report: the view, with what a reader needs to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -21,7 +21,7 @@ pub(crate) fn is_hazard(c: char) -> bool {
 }
 
 /// The text with every hazard shown as an escape, such as `\x1b` or `\u{202e}`.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let mut cleaned = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

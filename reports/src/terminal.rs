@@ -55,7 +55,8 @@ impl Format for Terminal {
 
 fn header(page: &mut Page, view: &View) -> io::Result<()> {
     let facts = format!(
-        " · {} in {} · promise {} · killpoint {}",
+        " · {}{} in {} · promise {} · killpoint {}",
+        parts(view),
         counted(view.tally.trials, "trial"),
         duration(view.duration_ms),
         view.promise,
@@ -68,12 +69,25 @@ fn header(page: &mut Page, view: &View) -> io::Result<()> {
     page.text(2, &[span(Tone::Dim, format!("killpoint {}", view.command_line.join(" ")))])
 }
 
+/// Whether this is a part of a run, or was put together from parts.
+fn parts(view: &View) -> String {
+    match (&view.shard, &view.merged) {
+        (Some(shard), _) => format!("shard {}/{} alone · ", shard.index, shard.count),
+        (None, Some(merged)) => {
+            let whole = merged.count as usize - merged.lacking.len().min(merged.count as usize);
+            format!("{whole} of {} merged · ", counted(merged.count, "shard"))
+        }
+        (None, None) => String::new(),
+    }
+}
+
 fn summary(page: &mut Page, view: &View) -> io::Result<()> {
     let exit: ExitCode = view.exit_code();
     let result = format!(
-        "{}: {} · exit code {}: {}",
+        "{}: {}{} · exit code {}: {}",
         mark_and_word(Some(view.verdict)),
         shares(view.tally),
+        missing(view),
         exit.code(),
         exit.meaning()
     );
@@ -87,6 +101,12 @@ fn shares(tally: Tally) -> String {
         return "no trials".to_owned();
     }
     format!("{} of {}", parts.join(", "), counted(tally.trials, "trial"))
+}
+
+/// `, 3 missing`, where a merged run is not whole.
+fn missing(view: &View) -> String {
+    let missing = view.merged.as_ref().map_or(0, |merged| merged.missing.len());
+    if missing == 0 { String::new() } else { format!(", {missing} missing") }
 }
 
 /// The symbol and the word of a verdict; `None` is a trial that was not judged.

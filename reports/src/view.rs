@@ -16,12 +16,11 @@ use killpoint_model::checklist::{HostFacts, RunProfile};
 use killpoint_model::exploration::Exploration;
 use killpoint_model::run::TrialRole;
 use killpoint_model::settings::Promise;
-use killpoint_model::{ExitCode, History, RunRecord, TrialRecord, Verdict};
+use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, TrialRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub(crate) use detail::is_bad;
-pub use detail::{Detail, EvidencePiece, Judged, TrialNote};
+pub use detail::{Detail, EvidencePiece, Judged, TrialNote, is_bad};
 pub use rows::{Repetition, Row, Tally};
 pub use surroundings::{Boundary, ContainmentUse, NotShown, Precision};
 pub use timeline::{Generation, Step, StepKind, Timeline};
@@ -77,6 +76,23 @@ pub struct View {
     /// What an exploration did and found; its plans are no rows, but for those that it ends with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exploration: Option<Exploration>,
+    /// Which part of a divided run this is; absent where it is a whole one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardPart>,
+    /// From which parts the run was put together, and what is not there; absent where it was not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedRecord>,
+}
+
+/// One part of a divided run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ShardPart {
+    /// Which one, from 1.
+    pub index: u32,
+    /// Into how many the run was divided.
+    pub count: u32,
+    /// Faulted trials of the whole run.
+    pub planned: u32,
 }
 
 /// The trials that are shown one by one. Of those that an exploration drew, the ones that it ends with, and those
@@ -117,11 +133,17 @@ impl View {
             boundaries: surroundings::boundaries(&trials, histories),
             not_shown: surroundings::not_shown(&trials),
             containments: surroundings::containments(&trials, histories),
-            warnings: warnings(record, histories),
+            warnings: warnings(record, &trials, histories),
             not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
             profile: record.profile.clone(),
             host: record.host.clone(),
             exploration: record.exploration.clone(),
+            shard: record.shard.as_ref().map(|shard| ShardPart {
+                index: shard.index,
+                count: shard.count,
+                planned: shard.planned.len() as u32,
+            }),
+            merged: record.merged.clone(),
         }
     }
 
@@ -144,9 +166,9 @@ impl View {
     }
 }
 
-fn warnings(record: &RunRecord, histories: &BTreeMap<String, History>) -> Vec<String> {
+fn warnings(record: &RunRecord, shown: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<String> {
     let mut warnings = record.warnings.clone();
-    for trial in &record.trials {
+    for trial in shown {
         match histories.get(&trial.folder) {
             None if trial.verdict.is_some() => {
                 warnings.push(format!(

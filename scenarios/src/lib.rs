@@ -6,8 +6,8 @@
 //! problems, not only the first. Nothing goes through derived deserialisers: these stop at the first
 //! problem and put Rust types into their messages.
 //!
-//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`KINDS`], [`missing_needs`], [`sweep()`], [`bind()`]. The formats are
-//! described in this folder's `README.md`.
+//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`KINDS`], [`missing_needs`], [`sweep()`], [`bind()`], [`search`]. The
+//! formats are described in this folder's `README.md`.
 
 mod actions;
 mod bare;
@@ -24,6 +24,7 @@ mod needs;
 mod presets;
 mod rule;
 mod scenario;
+pub mod search;
 mod sweep;
 mod table;
 mod template;

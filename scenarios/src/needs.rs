@@ -39,7 +39,7 @@ pub static NEEDS: &[Need] = &[
     Need {
         name: "clock",
         what: "a worker whose clock can be moved",
-        help: "let the worker add KILLPOINT_CLOCK_OFFSET_MS to its clock",
+        help: "where the harness may not trace processes, let the worker add KILLPOINT_CLOCK_OFFSET_MS to its clock, and write `clock = \"environment\"` under `[worker]`",
         is_met: |_| true,
     },
     Need {

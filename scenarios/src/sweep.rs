@@ -66,15 +66,15 @@ fn plan_alone(name: &str, operation: &str) -> Option<Plan> {
 }
 
 /// The hits of a baseline.
-struct Reached {
+pub(crate) struct Reached {
     /// Those at which a worker was alive, in order.
-    live: Vec<HitName>,
+    pub(crate) live: Vec<HitName>,
     /// All of them.
     all: BTreeSet<HitName>,
 }
 
 impl Reached {
-    fn of(baseline: &History) -> Self {
+    pub(crate) fn of(baseline: &History) -> Self {
         let mut reached = Self { live: Vec::new(), all: BTreeSet::new() };
         for event in &baseline.events {
             let EventKind::Hit { hit, live, .. } = &event.event else { continue };
@@ -124,7 +124,7 @@ impl Reached {
 
     fn not_reached(&self, hit: &HitName) -> Diagnostic {
         let message = format!("`{hit}` was never reached by the fault-free trial");
-        let near = self.nearest(hit);
+        let near = nearest_hits(hit, &self.live);
         let help = if self.live.is_empty() {
             "no boundary was reached by a live worker; check that the worker starts and speaks to the provider"
                 .to_owned()
@@ -135,19 +135,19 @@ impl Reached {
         };
         warning(Code::BoundaryNotReached, message, help)
     }
+}
 
-    /// The live hits with the names nearest to `hit`, nearest first.
-    fn nearest(&self, hit: &HitName) -> Vec<String> {
-        let mut names: Vec<String> = self.live.iter().map(ToString::to_string).collect();
-        let wanted = hit.to_string();
-        let mut near = Vec::new();
-        while near.len() < NEAREST_MAX {
-            let Some(name) = nearest(&wanted, names.iter().map(String::as_str)) else { break };
-            names.retain(|other| *other != name);
-            near.push(name);
-        }
-        near
+/// The hits with the names nearest to `hit`, nearest first.
+pub(crate) fn nearest_hits(hit: &HitName, among: &[HitName]) -> Vec<String> {
+    let mut names: Vec<String> = among.iter().map(ToString::to_string).collect();
+    let wanted = hit.to_string();
+    let mut near = Vec::new();
+    while near.len() < NEAREST_MAX {
+        let Some(name) = nearest(&wanted, names.iter().map(String::as_str)) else { break };
+        names.retain(|other| *other != name);
+        near.push(name);
     }
+    near
 }
 
 fn quoted(names: impl IntoIterator<Item: std::fmt::Display>) -> String {

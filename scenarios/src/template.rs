@@ -33,6 +33,11 @@ pub(crate) fn names_actions(text: &str) -> bool {
     names(text).any(|name| name == "actions" || name == "actions.file")
 }
 
+/// Whether `text` tells one worker from another.
+pub(crate) fn names_worker(text: &str) -> bool {
+    names(text).any(|name| name == "worker")
+}
+
 /// Notes every template in `text` that has no value at `place`.
 pub(crate) fn check(text: &str, span: Span, place: Place, dialect: &str, log: &mut Log) {
     let provider = format!("provider.{dialect}");

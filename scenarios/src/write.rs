@@ -4,16 +4,35 @@ use killpoint_model::Plan;
 use killpoint_model::plan::Match;
 use toml::{Table, Value};
 
+/// What a scenario file says beside its plan.
+pub(crate) struct Texts {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) explanation: String,
+    pub(crate) source: String,
+}
+
 /// Writes a plan as a scenario file that [`crate::load_scenario`] reads back.
 pub fn to_toml(plan: &Plan) -> String {
-    let mut root = Table::new();
     let name: String = plan.name.to_ascii_lowercase();
     let words: Vec<&str> =
         name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
-    root.insert("name".into(), plan.scenario.clone().unwrap_or_else(|| words.join("-")).into());
-    root.insert("summary".into(), plan.name.clone().into());
-    root.insert("explanation".into(), "One trial of a run, as it was done.".into());
-    root.insert("source".into(), "a stored run".into());
+    let texts = Texts {
+        name: plan.scenario.clone().unwrap_or_else(|| words.join("-")),
+        summary: plan.name.clone(),
+        explanation: "One trial of a run, as it was done.".to_owned(),
+        source: "a stored run".to_owned(),
+    };
+    write(plan, &texts)
+}
+
+/// Writes a plan with these texts.
+pub(crate) fn write(plan: &Plan, texts: &Texts) -> String {
+    let mut root = Table::new();
+    root.insert("name".into(), texts.name.clone().into());
+    root.insert("summary".into(), texts.summary.clone().into());
+    root.insert("explanation".into(), texts.explanation.clone().into());
+    root.insert("source".into(), texts.source.clone().into());
     if plan.workers > 0 {
         root.insert("workers".into(), i64::from(plan.workers).into());
     }

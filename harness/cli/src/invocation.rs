@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
-use killpoint::model::{Clock, ExitCode, HitName, Plan, Settings, SystemClock};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
 use killpoint::reports::{self, Options, View};
-use killpoint::{Finished, RunError, RunRequest, scenarios};
+use killpoint::{RunError, RunFolder, RunRequest, Shard, scenarios};
 
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
@@ -59,6 +59,10 @@ pub(crate) struct Selection {
     /// How often each trial is done
     #[arg(long, value_name = "N", default_value = "1")]
     repeat: std::num::NonZeroU32,
+    /// Do one part of the run, such as 2/4: the baselines and a share of the other trials, chosen by what
+    /// they do. `killpoint merge` puts the parts together
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
     /// A new or empty folder for the run [default: killpoint-runs/TIME]
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
@@ -95,20 +99,14 @@ impl Selection {
         self.repeat.get()
     }
 
-    /// The run's folder.
-    pub(crate) fn folder(&self) -> PathBuf {
-        Self::folder_or_default(self.run_dir.as_deref())
+    /// Which part of the run is done, where it is divided.
+    pub(crate) const fn shard(&self) -> Option<Shard> {
+        self.shard
     }
 
-    /// The folder that was asked for, or a new one.
-    pub(crate) fn folder_or_default(asked: Option<&Path>) -> PathBuf {
-        asked.map_or_else(
-            || {
-                let now_ms = SystemClock::default().now_ms();
-                Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
-            },
-            Path::to_owned,
-        )
+    /// The run's folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        folder_or_default(self.run_dir.as_ref())
     }
 
     /// A seed that is another one each time.
@@ -163,6 +161,14 @@ impl Selection {
     }
 }
 
+/// The folder that was asked for, or one that nobody has used.
+pub(crate) fn folder_or_default(asked: Option<&PathBuf>) -> PathBuf {
+    asked.cloned().unwrap_or_else(|| {
+        let now_ms = SystemClock::default().now_ms();
+        Path::new("killpoint-runs").join(format!("{now_ms}-{}", std::process::id()))
+    })
+}
+
 /// A scenario of the library.
 pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
     let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
@@ -206,13 +212,29 @@ impl Shown {
         match outcome {
             Err(code) => code,
             Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
-            Ok(Ok(finished)) => self.finish(&finished, &targets),
+            Ok(Ok(finished)) => {
+                let view = View::new(&finished.record, &finished.histories);
+                self.show(&view, finished.folder.path(), &targets)
+            }
         }
     }
 
-    fn finish(&self, finished: &Finished, targets: &Targets) -> ExitCode {
-        let view = View::new(&finished.record, &finished.histories);
-        self.show(&view, finished.folder.path(), targets)
+    /// Shows a run from its folder, as it was judged.
+    pub(crate) fn show_stored(
+        &self,
+        stored: Result<(RunFolder, RunRecord), RunError>,
+        targets: &Targets,
+    ) -> ExitCode {
+        let read = stored.and_then(|(folder, record)| Ok((folder.histories(&record)?, folder, record)));
+        match read {
+            Ok((histories, folder, record)) => {
+                self.show(&View::new(&record, &histories), folder.path(), targets)
+            }
+            Err(error) => {
+                show::complain(&error.to_string());
+                error.exit_code()
+            }
+        }
     }
 
     /// Prints a view and writes its reports. Gives the view's exit code, or what went wrong with the writing.

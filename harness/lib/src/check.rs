@@ -30,10 +30,7 @@ pub struct Checked {
 /// The run can't be read. A history that is cut short can: its trial is inconclusive.
 pub fn check(path: &Path) -> Result<Checked, RunError> {
     let (folder, mut record) = RunFolder::open(path)?;
-    let mut histories = BTreeMap::new();
-    for trial in &record.trials {
-        histories.insert(trial.folder.clone(), folder.history(&trial.folder)?);
-    }
+    let histories = folder.histories(&record)?;
     let mut changed = Vec::new();
     let verdicts: Vec<Option<TrialVerdict>> = record
         .trials
@@ -64,7 +61,8 @@ pub fn check(path: &Path) -> Result<Checked, RunError> {
     Ok(Checked { record, histories, changed })
 }
 
-/// The baselines with the same actions as a trial; for a baseline those before it, as when it was run.
+/// The baselines with the same actions as a trial, of the part that ran it; for a baseline those before it, as when
+/// it was run.
 fn baselines_of(
     trials: &[TrialRecord],
     of: &TrialRecord,
@@ -73,7 +71,8 @@ fn baselines_of(
     trials
         .iter()
         .take_while(|trial| of.role == TrialRole::Faulted || trial.folder != of.folder)
-        .filter(|trial| trial.role != TrialRole::Faulted && trial.plan.actions == of.plan.actions)
+        .filter(|trial| trial.role != TrialRole::Faulted && trial.shard == of.shard)
+        .filter(|trial| trial.plan.actions == of.plan.actions)
         .filter_map(|trial| histories.get(&trial.folder).cloned())
         .collect()
 }
@@ -97,19 +96,22 @@ fn answer_again(record: &mut RunRecord, histories: &BTreeMap<String, History>) -
     differs.map(|answered| format!("line {} of the checklist", answered.id)).collect()
 }
 
-/// Merges the verdicts of a run: a trial without one is inconclusive, and so is an interrupted run that
-/// has no violation. The answers to a profile's checklist count as well.
+/// Merges the verdicts of a run: a trial without one is inconclusive, and so is a run without a violation that was
+/// interrupted, or of which a part is not there. The answers to a profile's checklist count as well, but for those of
+/// a part of a run: it answers none.
 pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
-    let (trials, interrupted) = (&record.trials, record.interrupted);
+    let trials = &record.trials;
     let each = trials
         .iter()
         .filter(|trial| trial.counts())
         .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
     let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted && trial.counts());
-    let whole = if interrupted { Verdict::Inconclusive } else { Verdict::Holds };
+    let lacks = record.merged.as_ref().is_some_and(|merged| !merged.is_complete());
+    let whole = if record.interrupted || lacks { Verdict::Inconclusive } else { Verdict::Holds };
     // A run of baselines alone has killed nothing: it can't be green.
     let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
-    let answered = record.profile.as_ref().map_or(Verdict::Holds, RunProfile::verdict);
+    let asked = record.profile.as_ref().filter(|_| record.shard.is_none());
+    let answered = asked.map_or(Verdict::Holds, RunProfile::verdict);
     Verdict::worst(each.chain([whole, tried, answered]))
 }
 
@@ -119,6 +121,7 @@ pub(crate) mod tests {
     use killpoint_model::Settings;
     use killpoint_model::checklist::ProfileName;
     use killpoint_model::run::RUN_VERSION;
+    use killpoint_model::shard::{LackingShard, MergedRecord, MissingTrial, PlannedTrial, ShardRecord};
 
     pub(crate) fn record() -> RunRecord {
         RunRecord {
@@ -136,6 +139,8 @@ pub(crate) mod tests {
             profile: None,
             host: None,
             exploration: None,
+            shard: None,
+            merged: None,
         }
     }
 
@@ -143,6 +148,33 @@ pub(crate) mod tests {
     fn a_run_that_tried_nothing_is_not_green() {
         assert_eq!(run_verdict(&record()), Verdict::Vacuous);
         assert_eq!(run_verdict(&RunRecord { interrupted: true, ..record() }), Verdict::Inconclusive);
+    }
+
+    #[test]
+    fn a_merged_run_that_is_not_whole_is_not_green() {
+        let lacking = vec![LackingShard { index: 2, why: "it was interrupted".into() }];
+        let trial = PlannedTrial { content_id: "0".into(), name: "a".into(), repetition: 1 };
+        let missing = vec![MissingTrial { shard: 1, trial }];
+        let verdict = |lacking, missing| {
+            run_verdict(&RunRecord { merged: Some(MergedRecord { count: 2, lacking, missing }), ..record() })
+        };
+        assert_eq!(verdict(lacking, Vec::new()), Verdict::Inconclusive);
+        assert_eq!(verdict(Vec::new(), missing), Verdict::Inconclusive);
+        assert_eq!(
+            verdict(Vec::new(), Vec::new()),
+            Verdict::Vacuous,
+            "nothing is missing, and nothing was tried"
+        );
+    }
+
+    #[test]
+    fn a_shard_answers_no_checklist() {
+        let mut record = record();
+        record.profile = Some(RunProfile::new(ProfileName::PreHosting, Vec::new()));
+        record.shard =
+            Some(ShardRecord { index: 1, count: 2, planned: Vec::new(), settings_id: String::new() });
+        assert_eq!(answer_again(&mut record, &BTreeMap::new()), Vec::<String>::new());
+        assert_eq!(record.profile.map(|profile| profile.answers.len()), Some(0));
     }
 
     #[test]

@@ -22,6 +22,16 @@ pub enum RunError {
         /// The operating system's words.
         error: std::io::Error,
     },
+    /// Two stored runs are no parts of one.
+    #[error("{} and {} are no shards of one run: {why}", .one.display(), .other.display())]
+    Apart {
+        /// The one's folder.
+        one: PathBuf,
+        /// The other's.
+        other: PathBuf,
+        /// What differs.
+        why: String,
+    },
     /// A stored run can't be understood.
     #[error("{}: {why}", .path.display())]
     BadRun {
@@ -36,7 +46,7 @@ impl RunError {
     /// The exit code of a program that ends with this error.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            Self::Invalid(_) | Self::BadRun { .. } => ExitCode::InvalidConfig,
+            Self::Invalid(_) | Self::BadRun { .. } | Self::Apart { .. } => ExitCode::InvalidConfig,
             Self::SetupFailed(_) | Self::File { .. } => ExitCode::SetupFailed,
         }
     }

@@ -1,13 +1,14 @@
 //! A run on disk: `run.json`, and a folder per trial with its history, captured output and, where the
 //! trial is not green, its state and ledger copy.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use killpoint_model::RunRecord;
 use killpoint_model::history::{History, HistoryError};
 use killpoint_model::run::RUN_VERSION;
+use killpoint_model::{RunRecord, TrialRecord};
 
 use crate::error::RunError;
 
@@ -40,7 +41,10 @@ impl RunFolder {
         let file = path.join("run.json");
         let bad = |why: String| RunError::BadRun { path: file.clone(), why };
         let text = fs::read_to_string(&file).map_err(|error| bad(error.to_string()))?;
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
+            let copied = if error.is_eof() { "; it is cut short: was it copied whole?" } else { "" };
+            bad(format!("{error}{copied}"))
+        })?;
         if value.get("format").and_then(|format| format.as_str()) != Some("killpoint-run") {
             return Err(bad("this is no killpoint run".into()));
         }
@@ -105,6 +109,15 @@ impl RunFolder {
         // A worker's bytes are JSON-escaped, so anything that is no UTF-8 is damage, and shows as a bad line.
         History::parse(&String::from_utf8_lossy(&text))
             .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })
+    }
+
+    /// Reads the histories of all trials of the run, by trial folder.
+    ///
+    /// # Errors
+    /// One is not there, or can't be understood.
+    pub fn histories(&self, record: &RunRecord) -> Result<BTreeMap<String, History>, RunError> {
+        let one = |trial: &TrialRecord| Ok((trial.folder.clone(), self.history(&trial.folder)?));
+        record.trials.iter().map(one).collect()
     }
 
     /// Removes what only a trial that does not hold needs. Failing to remove is no failure of the run.

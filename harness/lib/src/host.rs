@@ -2,12 +2,15 @@
 //!
 //! Nothing here opens a database: the harness's copy of an SQLite file is read for its header alone.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use killpoint_model::checklist::{HostFacts, LogLine};
-use killpoint_model::{History, Settings};
+use killpoint_model::{History, RunRecord, Settings};
+
+use crate::folder::RunFolder;
 
 /// Lines of one captured file that are read for the name of an action.
 const LINES_MAX: usize = 20_000;
@@ -66,8 +69,24 @@ fn unescaped(field: &str) -> String {
         .fold(field.to_owned(), |text, (escape, character)| text.replace(escape, character))
 }
 
+/// Finds the line of the worker's output that says most in the whole run, for the profile's checklist.
+pub(crate) fn read_logs(record: &mut RunRecord, folder: &RunFolder, histories: &BTreeMap<String, History>) {
+    let Some(host) = &mut record.host else { return };
+    for trial in &record.trials {
+        let Some(history) = histories.get(&trial.folder) else { continue };
+        let line = log_line(&folder.trial(&trial.folder), &trial.folder, history);
+        let says_most = line.as_ref().is_some_and(|line| line.names_attempt);
+        if says_most || host.log.is_none() {
+            host.log = line;
+        }
+        if says_most {
+            return;
+        }
+    }
+}
+
 /// A line of a trial's captured output that names one of its actions; one with the attempt, if there is one.
-pub(crate) fn log_line(folder: &Path, name: &str, history: &History) -> Option<LogLine> {
+fn log_line(folder: &Path, name: &str, history: &History) -> Option<LogLine> {
     let ids = action_ids(history);
     let mut files: Vec<PathBuf> =
         fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -138,8 +157,8 @@ mod tests {
             path: Some("{state}/outbox.db".into()),
             query: None,
             command: None,
-            states: std::collections::BTreeMap::new(),
-            executions: std::collections::BTreeMap::new(),
+            states: BTreeMap::new(),
+            executions: BTreeMap::new(),
             absent: None,
             boundaries: Vec::new(),
             sample_ms: 20,
@@ -172,12 +191,7 @@ mod tests {
     #[test]
     fn the_line_that_says_most_is_found() {
         let rows = vec![LedgerRow::new("deploy-42", RowState::Confirmed)];
-        let view = LedgerView {
-            exact: true,
-            rows: Some(rows),
-            values: std::collections::BTreeMap::new(),
-            error: None,
-        };
+        let view = LedgerView { exact: true, rows: Some(rows), values: BTreeMap::new(), error: None };
         let last = EventKind::Final { view, words: Vec::new(), state_changed: false };
         let events = vec![Event { seq: 1, at_us: 0, generation: 1, event: last }];
         let history = History { header: Header::new("a"), events, truncated: false };

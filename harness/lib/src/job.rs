@@ -6,6 +6,7 @@ use killpoint_model::checklist::RunProfile;
 use killpoint_model::{HitName, Plan, Settings};
 
 use crate::explore::ExploreRequest;
+use crate::shard::Shard;
 
 /// Where the plans come from.
 #[derive(Debug, Clone)]
@@ -37,6 +38,8 @@ pub struct RunRequest {
     pub repeat: u32,
     /// Where counterexamples that were found before are kept: in a sweep they are tried before anything else.
     pub regressions: Option<PathBuf>,
+    /// Which part of the run is done, where it is divided.
+    pub shard: Option<Shard>,
     /// A new or empty directory.
     pub folder: PathBuf,
     /// The words after `killpoint`, for the record.
@@ -56,6 +59,7 @@ impl RunRequest {
             jobs: 1,
             repeat: 1,
             regressions: None,
+            shard: None,
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),

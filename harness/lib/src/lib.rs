@@ -1,4 +1,5 @@
-//! killpoint as a library: plan, run, check, report. The program `killpoint` uses nothing else.
+//! killpoint as a library: plan, run, check, report. The program `killpoint` uses nothing else. Tests start at
+//! [`Gate`].
 //!
 //! ```no_run
 //! # async fn demo() -> Result<(), killpoint::RunError> {
@@ -11,27 +12,39 @@
 //! # }
 //! ```
 
+mod agree;
+mod arrange;
 mod attempt;
+mod carry;
 mod catalog;
 mod check;
 mod error;
 mod explore;
 mod folder;
+mod gate;
 mod host;
 mod job;
+mod merge;
 mod profile;
 mod progress;
+mod record;
+mod replay;
 mod run;
+mod shard;
 
 pub use catalog::catalog;
 pub use check::{Checked, check};
 pub use error::RunError;
-pub use explore::ExploreRequest;
+pub use explore::{ExploreRequest, worker_id};
 pub use folder::RunFolder;
+pub use gate::{Gate, GateError, GateRun, GateTrial, Problem};
 pub use job::{Job, RunRequest, Strategy};
+pub use merge::merge;
 pub use profile::profile;
 pub use progress::{Progress, Silent};
+pub use replay::{replay_of_command, replay_of_config};
 pub use run::{Finished, run};
+pub use shard::{Shard, ShardError};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

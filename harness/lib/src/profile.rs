@@ -44,8 +44,11 @@ fn fault_names(plan: &Plan) -> Vec<String> {
 /// Sets aside the trials of scenarios that could not be staged on this worker and machine, as those whose needs
 /// are not configured: no mark of that name, no child process, nothing that shows dirty pages. Nobody asked for
 /// them by name, so they are listed with what was lacking, and neither green nor red. A scenario that was staged
-/// in one repetition counts in all.
+/// in one repetition counts in all, so nothing is set aside in a part of a run: its other repetitions may be elsewhere.
 pub(crate) fn set_aside(record: &mut RunRecord, histories: &BTreeMap<String, History>) {
+    if record.shard.is_some() {
+        return;
+    }
     let Some(profile) = &mut record.profile else { return };
     let scenario = |trial: &TrialRecord| trial.plan.scenario.clone();
     let staged: BTreeSet<String> =
@@ -92,10 +95,10 @@ fn why_unstaged(trial: &TrialRecord, history: Option<&History>) -> String {
     said.or(missing).unwrap_or_else(|| "its evidence is not complete".into())
 }
 
-/// Answers the checklist of the run's profile, where it has one.
+/// Answers the checklist of the run's profile, where it has one. A part of a run shows too little for that.
 pub(crate) fn answer(record: &mut RunRecord, histories: &BTreeMap<String, History>) {
     let asked = record.profile.as_ref().is_some_and(|profile| profile.name == ProfileName::PreHosting);
-    if !asked {
+    if !asked || record.shard.is_some() {
         return;
     }
     let answers = answers(&Dossier::new(record, histories));
@@ -107,10 +110,10 @@ pub(crate) fn answer(record: &mut RunRecord, histories: &BTreeMap<String, Histor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use killpoint_model::TrialVerdict;
     use killpoint_model::run::TrialRole;
     use killpoint_model::settings::InboundSettings;
     use killpoint_model::verdict::TrialEvidence;
+    use killpoint_model::{ShardRecord, TrialVerdict};
 
     #[test]
     fn what_needs_more_than_is_configured_is_left_out_and_said() {
@@ -141,6 +144,7 @@ mod tests {
             }),
             replay: String::new(),
             duration_ms: 1,
+            shard: None,
         }
     }
 
@@ -163,6 +167,8 @@ mod tests {
             trial(None, Verdict::Vacuous, lacking()),
         ];
         let mut plain = RunRecord { profile: None, ..record.clone() };
+        let shard = ShardRecord { index: 1, count: 2, planned: Vec::new(), settings_id: String::new() };
+        let mut part = RunRecord { shard: Some(shard), ..record.clone() };
         set_aside(&mut record, &BTreeMap::new());
         let left: Vec<_> = record.trials.iter().map(|trial| trial.plan.scenario.as_deref()).collect();
         assert_eq!(left, [Some("b"), Some("b"), Some("c"), Some("d"), None]);
@@ -171,5 +177,7 @@ mod tests {
         assert_eq!(skipped[0].why, "`a` could not be staged here: no such mark");
         set_aside(&mut plain, &BTreeMap::new());
         assert_eq!(plain.trials.len(), 6);
+        set_aside(&mut part, &BTreeMap::new());
+        assert_eq!(part.trials.len(), 6, "other repetitions may be in other shards");
     }
 }

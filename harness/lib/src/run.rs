@@ -15,14 +15,14 @@ use killpoint_model::{
 };
 use tokio::task::JoinSet;
 
-use crate::attempt::{Ended, try_job};
-use crate::check::{run_verdict, says_nothing};
+use crate::attempt::try_job;
+use crate::check::run_verdict;
 use crate::error::RunError;
 use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
 use crate::progress::Progress;
-use crate::{host, profile};
+use crate::{host, profile, shard};
 
 /// A finished run, with what reports need.
 #[derive(Debug)]
@@ -55,13 +55,13 @@ pub(crate) struct Runner<'p, P> {
     pub(crate) settings: Arc<Settings>,
     pub(crate) folder: RunFolder,
     pub(crate) record: RunRecord,
-    histories: BTreeMap<String, History>,
+    pub(crate) histories: BTreeMap<String, History>,
     /// The distinct sets of actions of the plans.
     pub(crate) groups: Vec<Vec<ActionSpec>>,
     /// Counterexamples that were found before.
     regressions: Vec<Plan>,
     /// The first place of which nothing is on disk.
-    first_free: usize,
+    pub(crate) first_free: usize,
     /// Two baselines per distinct set of actions.
     pub(crate) baselines: Vec<Vec<History>>,
     /// Whether the plans that are run were drawn by an exploration.
@@ -69,14 +69,10 @@ pub(crate) struct Runner<'p, P> {
     /// Histories of drawn plans, until the exploration has taken note of them.
     pub(crate) drawn: Vec<History>,
     pub(crate) progress: &'p P,
-    started: Instant,
+    pub(crate) started: Instant,
     /// When the record was last put on disk, and how long that took.
-    saved: (Instant, Duration),
+    pub(crate) saved: (Instant, Duration),
 }
-
-/// Putting the record on disk may take one part in so many of the time. The whole of it is written each time, and
-/// a long run has thousands of trials; their histories are on disk as they happen.
-const SAVING_SHARE: u32 = 20;
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
@@ -87,13 +83,15 @@ impl<'p, P: Progress> Runner<'p, P> {
             return Ok(Self::on(resumed.folder, resumed.record, request, progress).with(resumed.baselines));
         }
         let folder = RunFolder::create(&request.folder)?;
+        let settings = request.settings.clone().masked();
         let record = RunRecord {
             format: "killpoint-run".into(),
             version: RUN_VERSION,
             killpoint: env!("CARGO_PKG_VERSION").into(),
             started_at_ms: SystemClock::default().now_ms(),
             command_line: request.command_line.clone(),
-            settings: request.settings.clone().masked(),
+            shard: request.shard.map(|shard| shard.record(&settings)),
+            settings,
             trials: Vec::new(),
             warnings: Vec::new(),
             interrupted: false,
@@ -102,6 +100,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             profile: request.profile.clone(),
             host: None,
             exploration: None,
+            merged: None,
         };
         let regressions = match (&request.strategy, &request.regressions) {
             (Strategy::Sweep | Strategy::SweepAnd(_), Some(folder)) => stored(folder)?,
@@ -161,8 +160,27 @@ impl<'p, P: Progress> Runner<'p, P> {
                 jobs.push(Job { index, repetition, plan: plan.clone(), group: *group });
             }
         }
+        let jobs = self.share(jobs)?;
         self.progress.planned(self.record.trials.len() + jobs.len());
         self.run_jobs(jobs, TrialRole::Faulted).await
+    }
+
+    /// The jobs of this part of the run, where it is divided; they keep their places in the whole. The whole list
+    /// goes on record before the first of them, so that what is missing can be told whenever this process dies.
+    fn share(&mut self, mut jobs: Vec<Job>) -> Result<Vec<Job>, RunError> {
+        let (Some(part), Some(record)) = (self.request.shard, &mut self.record.shard) else {
+            return Ok(jobs);
+        };
+        let planned = |job: &Job| shard::planned(&job.plan, job.repetition);
+        record.planned = jobs.iter().map(planned).collect();
+        jobs.retain(|job| part.has(&planned(job)));
+        if jobs.is_empty() {
+            let all = record.planned.len();
+            self.progress
+                .note(&format!("none of the {all} trials belongs to shard {part}; merge it all the same"));
+        }
+        self.folder.write(&self.record)?;
+        Ok(jobs)
     }
 
     /// Where not even the fault-free trial ends in a plain outcome, a green says less than it seems to.
@@ -265,11 +283,7 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     /// Plans as written, bound to this worker.
-    fn scenarios(
-        &self,
-        scenarios: Vec<Plan>,
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<(Plan, usize)> {
+    fn scenarios(&self, scenarios: Vec<Plan>, diagnostics: &mut Vec<Diagnostic>) -> Vec<(Plan, usize)> {
         let bind = |plan: Plan| {
             let group = self.groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
             let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &self.reached(group));
@@ -334,114 +348,6 @@ impl<'p, P: Progress> Runner<'p, P> {
         }
     }
 
-    /// Judges a trial that ended, and puts it on record.
-    fn take(&mut self, ended: Ended) -> Result<(), RunError> {
-        let broken = self.broken_baseline(&ended);
-        let history = &ended.result.history;
-        let mut verdict = broken.is_none().then(|| ended.judged.clone());
-        if self.record.profile.is_some() && self.record.host.is_none() {
-            self.record.host = Some(host::observe(&self.folder.trial(&ended.folder), &self.settings));
-        }
-        if verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds) {
-            self.folder.tidy(&ended.folder);
-        }
-        let drawn = self.drawing && ended.role == TrialRole::Faulted;
-        let shows = verdict.as_ref().is_none_or(|judged| judged.verdict >= Verdict::Inconclusive);
-        if drawn && !shows && let Some(judged) = &mut verdict {
-            // There are thousands of them, and the history tells it all again.
-            judged.outcomes.clear();
-        }
-        let trial = TrialRecord {
-            drawn,
-            replay: self.replay(&ended)?,
-            folder: ended.folder,
-            role: ended.role,
-            plan: ended.job.plan,
-            repetition: ended.job.repetition,
-            verdict,
-            duration_ms: ended.duration_ms,
-        };
-        if ended.role != TrialRole::Faulted
-            && let Some(pair) = self.baselines.get_mut(ended.job.group)
-        {
-            pair.push(history.clone());
-        }
-        if drawn {
-            self.drawn.push(ended.result.history.clone());
-        }
-        if shows || !drawn {
-            self.histories.insert(trial.folder.clone(), ended.result.history);
-        }
-        self.progress.finished(&trial);
-        self.record.trials.push(trial);
-        self.record.verdict = run_verdict(&self.record);
-        self.record.duration_ms = self.started.elapsed().as_millis() as u64;
-        self.record.warnings.extend(broken.clone());
-        self.save()?;
-        broken.map_or(Ok(()), |why| Err(RunError::SetupFailed(why)))
-    }
-
-    /// Puts the record on disk, where that does not take too large a share of the time.
-    fn save(&mut self) -> Result<(), RunError> {
-        let (at, took) = self.saved;
-        if at.elapsed() >= took * SAVING_SHARE {
-            let begun = Instant::now();
-            self.folder.write(&self.record)?;
-            self.saved = (Instant::now(), begun.elapsed());
-        }
-        Ok(())
-    }
-
-    /// Why a baseline can't be judged, if so: then the set-up failed, and nothing can be compared with it.
-    fn broken_baseline(&self, ended: &Ended) -> Option<String> {
-        let history = &ended.result.history;
-        let why = match &ended.result.error {
-            _ if ended.role == TrialRole::Faulted => return None,
-            Some(error) => return Some(format!("the baseline: {error}")),
-            None if !says_nothing(history) => return None,
-            None => history.events.iter().find_map(|event| match &event.event {
-                EventKind::NotSettled { why } => Some(why),
-                _ => None,
-            }),
-        };
-        let what = why.map_or_else(
-            || {
-                "without any fault the worker sent nothing to the provider and its ledger shows no row; \
-                 is the provider's address wired in (`{provider.rest}`), and is there something to do?"
-                    .to_owned()
-            },
-            |why| format!("without any fault the worker sent nothing, and {why}"),
-        );
-        let output = killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
-        Some(format!("the baseline: {what}{output}"))
-    }
-
-    /// The place of the next trial in the run.
-    pub(crate) fn next_index(&self) -> usize {
-        let places = self.record.trials.iter().filter_map(|trial| RunFolder::place(&trial.folder));
-        places.max().map_or(0, |last| last + 1).max(self.first_free)
-    }
-
-    /// The command that replays one trial, and the scenario file that it needs.
-    fn replay(&self, ended: &Ended) -> Result<String, RunError> {
-        let (begin, end) = &self.request.replay;
-        let plan = &ended.job.plan;
-        let selection = match plan.faults.as_slice() {
-            [] if plan.rules.is_empty() => String::new(),
-            [fault] if plan.rules.is_empty() && plan.scenario.is_none() && fault.fault.name == "kill" => {
-                format!(" --boundary '{}'", fault.at)
-            }
-            _ => {
-                let path = self.folder.trial(&ended.folder).join("scenario.toml");
-                std::fs::write(&path, killpoint_scenarios::to_toml(plan))
-                    .map_err(|error| RunError::File { path: path.clone(), error })?;
-                format!(" --scenario '{}'", path.display())
-            }
-        };
-        let end = if end.is_empty() { String::new() } else { format!(" {end}") };
-        Ok(format!("{begin}{selection}{end}"))
-    }
-
     /// A rule of the configuration that no trial met is a misspelt one, or says nothing.
     fn warn_of_unfired_rules(&mut self) {
         let fired: BTreeSet<&str> = self
@@ -455,40 +361,24 @@ impl<'p, P: Progress> Runner<'p, P> {
             .collect();
         let rules = self.settings.provider.rules.iter();
         let unfired = rules.filter(|rule| !fired.contains(rule.id.as_str()));
-        self.record.warnings.extend(unfired.map(|rule| {
-            format!(
-                "the rule `{}` of the configuration never fired: no request matched it in any trial",
-                rule.id
-            )
-        }));
-    }
-
-    /// Finds the line of the worker's output that says most, for the profile's checklist.
-    fn read_logs(&mut self) {
-        let Some(host) = &mut self.record.host else { return };
-        for trial in &self.record.trials {
-            let Some(history) = self.histories.get(&trial.folder) else { continue };
-            let line = host::log_line(&self.folder.trial(&trial.folder), &trial.folder, history);
-            let says_most = line.as_ref().is_some_and(|line| line.names_attempt);
-            if says_most || host.log.is_none() {
-                host.log = line;
-            }
-            if says_most {
-                return;
-            }
-        }
+        self.record.warnings.extend(unfired.map(|rule| unfired_warning(&rule.id)));
     }
 
     fn close(&mut self) -> Result<(), RunError> {
         self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
-        self.read_logs();
+        host::read_logs(&mut self.record, &self.folder, &self.histories);
         profile::set_aside(&mut self.record, &self.histories);
         profile::answer(&mut self.record, &self.histories);
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
         self.folder.write(&self.record)
     }
+}
+
+/// What is said of a rule of the configuration that no trial met.
+pub(crate) fn unfired_warning(rule: &str) -> String {
+    format!("the rule `{rule}` of the configuration never fired: no request matched it in any trial")
 }
 
 /// What the faults say of their parameters.

@@ -60,11 +60,13 @@ text_enum! {
 }
 
 text_enum! {
-    /// How a worker's wall clock was made to differ.
+    /// How a worker's wall clock is made to differ.
+    #[derive(Default)]
     pub enum ClockMethod {
         /// By the one documented environment variable, for workers that read it.
         Environment = "environment",
-        /// By patching the vDSO of its processes.
+        /// By patching the vDSO of its processes, which needs nothing of the worker.
+        #[default]
         Vdso = "vdso",
     }
 }

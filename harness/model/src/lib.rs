@@ -24,6 +24,7 @@ pub mod profile;
 pub mod provider;
 pub mod run;
 pub mod settings;
+pub mod shard;
 mod text_enum;
 pub mod verdict;
 
@@ -39,4 +40,5 @@ pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
 pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule};
 pub use run::{RunRecord, TrialRecord};
 pub use settings::Settings;
+pub use shard::{MergedRecord, PlannedTrial, ShardRecord};
 pub use verdict::{TrialVerdict, Verdict};

@@ -7,11 +7,12 @@ use crate::checklist::{HostFacts, RunProfile};
 use crate::exploration::Exploration;
 use crate::plan::Plan;
 use crate::settings::Settings;
+use crate::shard::{MergedRecord, ShardRecord};
 use crate::text_enum::text_enum;
 use crate::verdict::{TrialVerdict, Verdict};
 
 /// Version of `run.json`: major, minor. The refuse rules are those of a history.
-pub const RUN_VERSION: (u32, u32) = (1, 1);
+pub const RUN_VERSION: (u32, u32) = (1, 2);
 
 text_enum! {
     /// What a trial is for.
@@ -46,6 +47,9 @@ pub struct TrialRecord {
     /// Whether its plan was drawn by an exploration.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub drawn: bool,
+    /// In a merged run the part that ran it. It was compared with the baselines of that part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u32>,
 }
 
 impl TrialRecord {
@@ -92,4 +96,10 @@ pub struct RunRecord {
     /// What an exploration did and found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exploration: Option<Exploration>,
+    /// Which part of a divided run this is; absent where it is a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<ShardRecord>,
+    /// From which parts it was put together, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<MergedRecord>,
 }

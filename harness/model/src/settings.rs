@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::event::ClockMethod;
 use crate::hit::HitName;
 use crate::ledger::{ExecutionState, RowState};
 use crate::plan::{ActionSpec, Rule};
@@ -85,6 +86,9 @@ pub struct WorkerSettings {
     pub processes_max: u32,
     /// Bytes of each output stream kept per generation.
     pub output_bytes_max: u64,
+    /// How its wall clock can be moved.
+    #[serde(default)]
+    pub clock: ClockMethod,
 }
 
 /// When a trial is at rest.
@@ -338,6 +342,7 @@ impl Default for Settings {
                 restart_delay_ms: 50,
                 processes_max: 256,
                 output_bytes_max: 1 << 20,
+                clock: ClockMethod::default(),
             },
             state: StateSettings::default(),
             actions: Vec::new(),

@@ -15,6 +15,7 @@ pub(super) fn write(page: &mut Page, view: &View, run_dir: Option<&str>) -> io::
     boundaries(page, &view.boundaries)?;
     containments(page, view)?;
     notes(page, view)?;
+    divided(page, view)?;
     not_shown(page, view)?;
     list(page, "warnings", &view.warnings)?;
     if let Some(run_dir) = run_dir {
@@ -98,6 +99,31 @@ fn notes(page: &mut Page, view: &View) -> io::Result<()> {
         })
         .collect();
     list(page, "notes on trials that hold (no violation under this promise)", &sentences)
+}
+
+/// What a part of a run leaves to the others, or what of them is not there.
+fn divided(page: &mut Page, view: &View) -> io::Result<()> {
+    if let Some(shard) = &view.shard {
+        let text = format!(
+            "one of {}: {} are planned in all; `killpoint merge RUN…` puts them together and says what is missing",
+            counted(shard.count, "shard"),
+            counted(shard.planned, "trial")
+        );
+        page.text(0, &[span(Tone::Strong, format!("shard {} is ", shard.index)), span(Tone::Plain, text)])?;
+    }
+    let Some(merged) = &view.merged else { return Ok(()) };
+    let lacking =
+        merged.lacking.iter().map(|one| format!("shard {}/{}: {}", one.index, merged.count, one.why));
+    list(page, "shards that are not whole", &lacking.collect::<Vec<_>>())?;
+    let missing = merged.missing.iter().map(|one| {
+        let again = if one.trial.repetition > 1 {
+            format!(", repetition {}", one.trial.repetition)
+        } else {
+            String::new()
+        };
+        format!("{}{again} (shard {})", one.trial.name, one.shard)
+    });
+    list(page, "trials that are missing", &missing.collect::<Vec<_>>())
 }
 
 fn not_shown(page: &mut Page, view: &View) -> io::Result<()> {

@@ -83,7 +83,13 @@ fn one_regression(page: &mut Page, regression: &Regression) -> io::Result<()> {
 
 fn counterexample(page: &mut Page, found: &Counterexample) -> io::Result<()> {
     page.blank()?;
-    page.text(0, &[span(Tone::Bad, format!("✗ {}", found.invariant)), span(Tone::Plain, format!(": {}", found.message))])?;
+    page.text(
+        0,
+        &[
+            span(Tone::Bad, format!("✗ {}", found.invariant)),
+            span(Tone::Plain, format!(": {}", found.message)),
+        ],
+    )?;
     let before = found.confirmed_before;
     let how = if before.is_all() {
         format!(
@@ -94,7 +100,10 @@ fn counterexample(page: &mut Page, found: &Counterexample) -> io::Result<()> {
             found.confirmed_after
         )
     } else {
-        format!("found in case {}, red in {before} trials only: it depends on luck, so it was not made small", found.case)
+        format!(
+            "found in case {}, red in {before} trials only: it depends on luck, so it was not made small",
+            found.case
+        )
     };
     page.text(2, &[span(Tone::Plain, how)])?;
     page.text(4, &[span(Tone::Strong, &found.summary)])?;

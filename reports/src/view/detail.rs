@@ -151,7 +151,7 @@ impl Marked {
 }
 
 /// Whether an action did not come out right.
-pub(crate) const fn is_bad(verdict: ActionVerdict) -> bool {
+pub const fn is_bad(verdict: ActionVerdict) -> bool {
     match verdict {
         ActionVerdict::DeliveredOnce | ActionVerdict::ExplicitUnknown | ActionVerdict::ExplicitFailure => {
             false

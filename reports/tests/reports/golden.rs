@@ -63,6 +63,8 @@ pub(crate) fn golden() -> Golden {
             duration_ms: 2319,
             profile: Some(profile()),
             host: Some(HostFacts { file_system: Some("ext4".into()), ..HostFacts::default() }),
+            shard: None,
+            merged: None,
         },
         histories: histories
             .into_iter()
@@ -137,6 +139,7 @@ pub(crate) fn trial(folder: &str, role: TrialRole, plan: Plan, verdict: TrialVer
         verdict: Some(verdict),
         replay: format!("killpoint replay .killpoint/runs/0001/{folder}"),
         duration_ms: 312,
+        shard: None,
     }
 }
 

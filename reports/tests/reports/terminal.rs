@@ -1,5 +1,6 @@
 //! What a person reads.
 
+use killpoint_model::shard::{LackingShard, MergedRecord, MissingTrial, PlannedTrial, ShardRecord};
 use killpoint_reports::{Options, View};
 use proptest::prelude::*;
 
@@ -24,6 +25,47 @@ fn a_narrow_terminal() {
         assert!(line.chars().count() <= 40, "{line}");
     }
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn a_part_of_a_run_says_what_it_is_and_a_merged_run_what_is_missing() {
+    let planned = |name: &str, repetition| PlannedTrial {
+        content_id: "0123456789abcdef".into(),
+        name: name.into(),
+        repetition,
+    };
+    let mut golden = golden();
+    golden.record.shard = Some(ShardRecord {
+        index: 2,
+        count: 4,
+        planned: vec![planned("kill at provider:committed#1", 1); 9],
+        settings_id: "a".into(),
+    });
+    let text = report("terminal", &View::new(&golden.record, &golden.histories), &Options::default());
+    assert!(text.starts_with("✗ violated · shard 2/4 alone · 4 trials in"), "{text}");
+    assert!(
+        text.contains("shard 2 is one of 4 shards: 9 trials are planned in all; `killpoint merge RUN…`"),
+        "{text}"
+    );
+
+    golden.record.shard = None;
+    golden.record.merged = Some(MergedRecord {
+        count: 4,
+        lacking: vec![LackingShard { index: 3, why: "it was interrupted before 41 of its trials".into() }],
+        missing: (1..=41)
+            .map(|again| MissingTrial { shard: 3, trial: planned("kill at a#1", again) })
+            .collect(),
+    });
+    let text = report("terminal", &View::new(&golden.record, &golden.histories), &Options::default());
+    assert!(text.starts_with("✗ violated · 3 of 4 shards merged · 4 trials in"), "{text}");
+    for part in [
+        "shards that are not whole\n  - shard 3/4: it was interrupted before 41 of its trials\n",
+        "trials that are missing\n  - kill at a#1 (shard 3)\n  - kill at a#1, repetition 2 (shard 3)\n",
+        "  … 11 more\n",
+        " of 4 trials, 41 missing · exit code 1",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
 }
 
 #[test]

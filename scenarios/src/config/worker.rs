@@ -46,6 +46,7 @@ pub(super) fn read(root: &mut Table, worker: &mut WorkerSettings, context: Conte
     );
     let output = table.item("output-max").and_then(|item| item.number(0..=OUTPUT_BYTES_MAX, log));
     set(&mut worker.output_bytes_max, output.and_then(|bytes| u64::try_from(bytes).ok()));
+    set(&mut worker.clock, table.item("clock").and_then(|item| item.word("way to move a clock", log)));
     table.close(log);
 }
 

@@ -38,7 +38,7 @@ pub static BUGS: &[Bug] = &[
         name: "blind-resend",
         kind: "K01",
         summary: "an item that may have been accepted is sent again without a lookup",
-        invariant: "no-duplicate-effect",
+        invariant: "no-blind-resend",
         explanation: "After a lost reply, or a restart that finds an item in flight, the worker assumes that nothing arrived. It \
             shows wherever the provider had the request: kill at provider-accepted, drop-after-accept, timeout-after-accept.",
         seed: |policy| policy.resend_without_lookup = true,
@@ -83,7 +83,7 @@ pub static BUGS: &[Bug] = &[
         name: "single-done-flag",
         kind: "K15",
         summary: "one done flag stands for execution and delivery",
-        invariant: "no-false-success",
+        invariant: "confirmed-after-acceptance",
         explanation: "The item counts as done as soon as the work is done, and is sent from memory afterwards. A crash in between \
             loses the message, and the next life sees nothing left to do. It shows under a kill at result-committed.",
         seed: |policy| policy.done_with_execution = true,
@@ -155,7 +155,7 @@ pub static BUGS: &[Bug] = &[
         name: "claim-without-cas",
         kind: "K09",
         summary: "an item is read as free and then claimed whatever happened in between",
-        invariant: "no-duplicate-effect",
+        invariant: "claim-is-exclusive",
         explanation: "Select and update are two steps without a condition, so two workers that saw the same free item both send it. \
             It shows with two workers at before-claim.",
         seed: |policy| policy.claim_unconditionally = true,
@@ -173,7 +173,7 @@ pub static BUGS: &[Bug] = &[
         name: "manufacture-on-restart",
         kind: "K20",
         summary: "a restart builds a second item for each unfinished delivery",
-        invariant: "no-duplicate-effect",
+        invariant: "no-manufactured-item",
         explanation: "The outbound item is reconstructed from the run's result while the old one is still there, and both are sent \
             under different keys. It shows under a kill between item-enqueued and ack-committed.",
         seed: |policy| policy.rebuild_items = true,
@@ -192,7 +192,7 @@ pub static BUGS: &[Bug] = &[
         name: "trust-key-for-ever",
         kind: "K05",
         summary: "a provider that dedupes is never asked, however old the key is",
-        invariant: "no-duplicate-effect",
+        invariant: "no-blind-resend",
         explanation: "The key makes a retry harmless, but only inside the provider's window. It shows with \
             --provider-dedupes when the answer is lost and the provider's clock has passed the window before \
             the next attempt.",
@@ -202,7 +202,7 @@ pub static BUGS: &[Bug] = &[
         name: "lease-too-short",
         kind: "K06",
         summary: "a claim lasts less long than the request under it, and whoever gets the item then sends it",
-        invariant: "no-duplicate-effect",
+        invariant: "claim-is-exclusive",
         explanation: "Nothing crashes: the queue's visibility timeout passes while the owner still waits for its answer, and the \
             item goes to the next worker as if it were new. It shows with two workers and an answer that takes long.",
         seed: |policy| policy.lease_too_short = true,
@@ -211,7 +211,7 @@ pub static BUGS: &[Bug] = &[
         name: "zombie-without-fencing",
         kind: "K07",
         summary: "an owner that lost its claim sends and writes all the same",
-        invariant: "no-duplicate-effect",
+        invariant: "claim-is-exclusive",
         explanation: "A pause outlasts the lease, another worker finishes the item, and the first one goes on \
             where it was: nothing compares the token. It shows under a stop at item-claimed with a second \
             worker.",
@@ -221,7 +221,7 @@ pub static BUGS: &[Bug] = &[
         name: "steal-at-start",
         kind: "K08",
         summary: "a start takes everything that is in flight for its own",
-        invariant: "no-duplicate-effect",
+        invariant: "claim-is-exclusive",
         explanation: "Boot recovery resets every row in flight, because the process that had it must be dead. \
             It was alive, and another host's. It shows when a second worker starts while the first is at \
             dispatch-started.",
@@ -277,7 +277,7 @@ pub static BUGS: &[Bug] = &[
         name: "render-at-send",
         kind: "K14",
         summary: "the request's body is made when it is sent",
-        invariant: "stable-key",
+        invariant: "replay-faithful",
         explanation: "A retry is rendered with what is known then, so it differs from what was committed and \
             from what the provider may already have. It shows at any second attempt.",
         seed: |policy| policy.render_at_send = true,
@@ -286,7 +286,7 @@ pub static BUGS: &[Bug] = &[
         name: "cursor-first",
         kind: "K18",
         summary: "the feed's cursor is moved and acknowledged before its items are in the ledger",
-        invariant: "no-lost-action",
+        invariant: "processed-equals-fed",
         explanation: "A crash in between skips the items for ever: the feed does not give them again. It \
             shows with --feed under a kill at cursor-committed.",
         seed: |policy| policy.cursor_first = true,
@@ -295,7 +295,7 @@ pub static BUGS: &[Bug] = &[
         name: "enqueue-outside",
         kind: "K19",
         summary: "the producer enqueues outside its transaction",
-        invariant: "no-manufactured-item",
+        invariant: "nothing-from-rollback",
         explanation: "The outbox rows are visible at once, and the worker sends what the business transaction \
             then takes back. It shows when the producer is held at producer-open and rolled back.",
         seed: |policy| policy.enqueue_outside = true,
@@ -313,7 +313,7 @@ pub static BUGS: &[Bug] = &[
         name: "stop-requeues",
         kind: "K21",
         summary: "SIGTERM cuts the request in flight and puts its item back as never sent",
-        invariant: "no-duplicate-effect",
+        invariant: "stop-is-graceful",
         explanation: "The drain means well: nothing is left in flight. But the provider may have accepted, \
             and the next life sends without a look. It shows under terminate at provider:committed.",
         seed: |policy| policy.stop_requeues = true,
@@ -322,7 +322,7 @@ pub static BUGS: &[Bug] = &[
         name: "retry-whole-run",
         kind: "K23",
         summary: "one destination that is refused or postponed makes the whole run due again",
-        invariant: "no-duplicate-effect",
+        invariant: "decided-is-final",
         explanation: "The run is the unit of retry, so the destinations that had their message get it again. \
             It shows with several destinations of which a later one is refused.",
         seed: |policy| policy.retry_whole_run = true,
@@ -331,7 +331,7 @@ pub static BUGS: &[Bug] = &[
         name: "poison-uncounted",
         kind: "K24",
         summary: "starts of an execution are not counted, so that one that kills its worker comes back for ever",
-        invariant: "terminal-state-explicit",
+        invariant: "poison-is-contained",
         explanation: "The counter is written after the work, and there is no after. It shows with an action \
             whose body is `poison`.",
         seed: |policy| policy.starts_uncounted = true,
@@ -368,7 +368,7 @@ pub static BUGS: &[Bug] = &[
         name: "reregister-schedules",
         kind: "K27",
         summary: "each start registers the schedule anew, from its first occurrence",
-        invariant: "no-duplicate-effect",
+        invariant: "no-manufactured-item",
         explanation: "Occurrences have no identity of their own, so those that were sent before the restart \
             fire again under new ids. It shows with a schedule under any kill after its first delivery.",
         seed: |policy| policy.reregister_schedules = true,

@@ -17,6 +17,8 @@ const REQUIRE_ALL: &str = "KILLPOINT_REQUIRE_ALL";
 pub(super) struct Folders {
     /// The examples, each in a folder of its own.
     pub(super) examples: PathBuf,
+    /// The clients for other languages, each in a folder of its own.
+    pub(super) clients: PathBuf,
     /// Where everything made ready lies.
     pub(super) prepared: PathBuf,
 }
@@ -33,7 +35,11 @@ pub(super) struct Environment(Vec<(&'static str, OsString)>);
 
 impl Environment {
     pub(super) fn prepare(root: &Path) -> Result<Self> {
-        let folders = Folders { examples: root.join("examples"), prepared: root.join("target/test-env") };
+        let folders = Folders {
+            examples: root.join("examples"),
+            clients: root.join("harness/clients"),
+            prepared: root.join("target/test-env"),
+        };
         std::fs::create_dir_all(&folders.prepared)
             .with_context(|| format!("creating {}", folders.prepared.display()))?;
         let is_all_required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
@@ -105,7 +111,11 @@ mod tests {
     #[test]
     fn files_of_examples_are_found_one_folder_deep() {
         let root = tempfile::tempdir().unwrap();
-        let folders = Folders { examples: root.path().join("examples"), prepared: root.path().into() };
+        let folders = Folders {
+            examples: root.path().join("examples"),
+            clients: root.path().into(),
+            prepared: root.path().into(),
+        };
         let find = |name: &str| files_of_examples(&folders, |file| file.ends_with(name)).unwrap();
         assert!(find("package.json").is_empty());
         for folder in ["b", "a", "a/node_modules/c"] {

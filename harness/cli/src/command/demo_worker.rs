@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use killpoint::model::Settings;
 use killpoint::model::diagnostic::UnknownWord;
+use killpoint::model::event::ClockMethod;
 use killpoint::model::plan::ActionSpec;
 use killpoint::model::settings::{
     AlarmSettings, CANONICAL_METRICS, CommandSettings, InboundSettings, LedgerSettings, Lifecycle,
@@ -69,6 +70,7 @@ pub(crate) fn settings(bug: Option<&str>, variant: Variant) -> Result<Settings, 
     // It stops loudly while its ledger can't be written; a service manager waits before it starts it again.
     settings.worker.restart_delay_ms = 300;
     settings.worker.restarts_max = 12;
+    settings.worker.clock = ClockMethod::Environment;
     settings.worker.command = command(&run);
     settings.state.enqueue = match variant {
         Variant::Inbound => None,

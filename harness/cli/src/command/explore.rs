@@ -9,10 +9,10 @@ use killpoint::model::plan::duration_ms;
 use killpoint::scenarios::search::token::Target;
 use killpoint::{ExploreRequest, RunRequest, Strategy};
 
-use super::run::{CONFIG, load_config};
 use super::demo_worker::{self, Variant};
+use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, regressions_beside};
+use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside};
 
 /// How long new plans are drawn unless told otherwise.
 const TIME_DEFAULT: Duration = Duration::from_secs(60);
@@ -84,7 +84,7 @@ impl Explore {
             target,
             resume: self.resume.is_some(),
         };
-        let folder = self.resume.clone().unwrap_or_else(|| Selection::folder_or_default(self.run_dir.as_deref()));
+        let folder = self.resume.clone().unwrap_or_else(|| folder_or_default(self.run_dir.as_ref()));
         Ok(RunRequest {
             strategy: Strategy::Explore(exploring),
             jobs: Selection::jobs_or_default(self.jobs),

@@ -7,6 +7,7 @@ mod explain;
 mod explore;
 mod list;
 mod mark;
+mod merge;
 mod provider;
 mod replay;
 mod report;
@@ -33,6 +34,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Show a stored run
     Report(report::Report),
+    /// Put the shards of a run together, and give the verdict on the whole
+    Merge(merge::Merge),
     /// List what can be named
     List(list::List),
     /// Explain a name: a fault, boundary, invariant, dialect, ledger, format, plan or scenario
@@ -55,6 +58,7 @@ impl Command {
             Self::Replay(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Report(command) => command.run(),
+            Self::Merge(command) => command.run(),
             Self::List(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Provider(command) => command.run(),

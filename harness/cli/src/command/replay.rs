@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use killpoint::model::{ExitCode, Plan, Settings};
 use killpoint::scenarios::search::token::{Target, Token};
-use killpoint::{RunRequest, Strategy, settings_id};
+use killpoint::{RunRequest, Strategy, worker_id};
 
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, scenario};
+use crate::invocation::{Selection, Shown, folder_or_default, scenario};
 use crate::show;
 
 /// Arguments of `replay`.
@@ -46,8 +46,10 @@ impl Replay {
     fn request(&self) -> Result<RunRequest, Diagnosed> {
         let (plan, target, noted) = self.plan()?;
         let (settings, replay) = self.settings(&target)?;
-        if noted.is_some_and(|noted| noted != settings_id(&settings)) {
-            show::note("the worker's settings differ from those that the token was made with; its verdict may differ, too");
+        if noted.is_some_and(|noted| noted != worker_id(&settings)) {
+            show::note(
+                "the worker's settings differ from those that the token was made with; its verdict may differ, too",
+            );
         }
         Ok(RunRequest {
             strategy: Strategy::Scenarios(vec![plan]),
@@ -55,7 +57,7 @@ impl Replay {
             repeat: self.repeat.get(),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
-            ..RunRequest::sweep(settings, Selection::folder_or_default(self.run_dir.as_deref()))
+            ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
         })
     }
 
@@ -72,7 +74,8 @@ impl Replay {
     fn settings(&self, target: &Target) -> Result<(Settings, String), Diagnosed> {
         match target {
             Target::Demo { .. } if self.config.is_some() => {
-                let what = "the token is of the built-in worker, and --config names another one; leave --config out";
+                let what =
+                    "the token is of the built-in worker, and --config names another one; leave --config out";
                 Err(Diagnosed::one("two-workers", what))
             }
             Target::Demo { bug } => {

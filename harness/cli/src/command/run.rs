@@ -44,6 +44,7 @@ impl Run {
             profile,
             jobs: self.selection.jobs(),
             repeat: self.selection.repeat(),
+            shard: self.selection.shard(),
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),
             replay,
@@ -59,7 +60,7 @@ impl Run {
     fn settings(&self) -> Result<(Settings, (String, String)), Diagnosed> {
         if self.command.is_empty() {
             let path = self.config_path();
-            return Ok((load_config(&path)?, (format!("killpoint run --config '{}'", path.display()), String::new())));
+            return Ok((load_config(&path)?, killpoint::replay_of_config(&path)));
         }
         if self.config.is_some() {
             return Err(Diagnosed::one(
@@ -70,8 +71,7 @@ impl Run {
         let cwd = std::env::current_dir().map_err(|error| {
             Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}"))
         })?;
-        let words: Vec<String> = self.command.iter().map(|word| quoted(word)).collect();
-        let replay = ("killpoint run".to_owned(), format!("-- {}", words.join(" ")));
+        let replay = killpoint::replay_of_command(&self.command);
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))
     }
 }
@@ -84,27 +84,4 @@ pub(super) fn load_config(path: &Path) -> Result<Settings, Diagnosed> {
         let folder = absolute.parent().unwrap_or(Path::new("/"));
         scenarios::load_config(text, file, folder, &killpoint::catalog())
     })
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn words_survive_a_shell() {
-        assert_eq!(quoted("python3"), "python3");
-        assert_eq!(quoted("a b"), "'a b'");
-        assert_eq!(quoted("it's"), "'it'\\''s'");
-        assert_eq!(quoted(""), "''");
-    }
 }

@@ -14,7 +14,7 @@ use nix::unistd::Pid;
 use tempfile::TempDir;
 
 /// How long the program may take, whatever it is asked.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(300);
 /// How long something of a worker may be there after the program has ended.
 const GONE_LIMIT: Duration = Duration::from_secs(5);
 

@@ -3,6 +3,8 @@
 
 mod bare;
 mod bench;
+mod clock;
+mod deploy;
 mod durability;
 mod input;
 mod interruption;
@@ -12,4 +14,6 @@ mod machine;
 mod marks;
 mod names;
 mod reports;
+mod second_language;
+mod shards;
 mod workers;

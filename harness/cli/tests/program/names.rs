@@ -8,7 +8,8 @@ use crate::bench::Bench;
 #[test]
 fn the_help_of_every_command() {
     let bench = Bench::new();
-    let commands = ["", "demo", "run", "check", "report", "list", "explain", "provider", "mark", "selftest"];
+    let commands =
+        ["", "demo", "run", "check", "report", "merge", "list", "explain", "provider", "mark", "selftest"];
     for command in commands {
         let words: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let said = bench.killpoint(&words).exits(Holds);
@@ -23,8 +24,9 @@ fn every_command_has_a_help_that_is_tested() {
     let said = Bench::new().killpoint(&["--help"]).exits(Holds);
     let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed: Vec<&str> = listed.take_while(|line| !line.is_empty()).filter_map(first_word).collect();
-    let tested =
-        ["demo", "run", "check", "report", "list", "explain", "provider", "mark", "selftest", "help"];
+    let tested = [
+        "demo", "run", "check", "report", "merge", "list", "explain", "provider", "mark", "selftest", "help",
+    ];
     assert_eq!(listed, tested);
 }
 

@@ -6,7 +6,7 @@ use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
 use crate::parameters::{duration, known_only, number, signed_ms, target};
-use crate::trial::Trial;
+use crate::trial::{CLOCK_FAULT, Trial};
 
 /// Workers that a fault can name.
 const WORKERS_MAX: u32 = 64;
@@ -47,11 +47,16 @@ impl Fault for ProviderClock {
 pub(super) struct WorkerClock;
 
 static WORKER: Entry = Entry {
-    name: "worker-clock",
+    name: CLOCK_FAULT,
     summary: "from its next start on, a worker's clock is off",
-    explanation: "The offset is handed over in the environment variable KILLPOINT_CLOCK_OFFSET_MS, in milliseconds, to workers \
-        that read it; one that does not read it is not concerned, and nothing is shown for it. Leases, due times and ids that \
-        trust the wall clock of one host break when another one's differs.",
+    explanation: "Leases, due times and ids that trust the wall clock of one host break when another one's differs.\n\n\
+        Nothing is needed of the worker: the harness traces its tree (x86-64 only) and changes the table by which each program \
+        finds the kernel's clock functions, in children and new programs too. Monotonic clocks, and so ordinary waits, stay as \
+        they are. Not moved: times that the kernel itself takes, as of files; waits until a time of day (of a semaphore with \
+        a timeout, for one), which last longer or shorter by the offset; and programs that make the system call without the C \
+        library. A program that can't be patched, such as one of 32 bits, leaves the trial without a verdict.\n\n\
+        With `clock = \"environment\"` under `[worker]` the offset is handed over in the environment variable \
+        KILLPOINT_CLOCK_OFFSET_MS instead, in milliseconds, to workers that read it; for one that does not, nothing is shown.",
     example: "[[fault]]\nat = \"mark:item-claimed#1\"\ndo = \"worker-clock\"\nwith = { worker = 2, by = \"5m\" }\n\n[[fault]]\nat = \"mark:item-claimed#1\"\ndo = \"second-worker\"",
 };
 
@@ -70,8 +75,7 @@ impl Fault for WorkerClock {
         Box::pin(async move {
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
             let by = signed_ms(with, "by").ok().flatten().unwrap_or(300_000);
-            trial.set_clock(target(named, worker), by);
-            Ok(Landing { landed: true, note: format!("{by:+} ms from the next start on") })
+            trial.set_clock(target(named, worker), by).await
         })
     }
 }

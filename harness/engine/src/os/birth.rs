@@ -20,6 +20,8 @@ pub(super) const STEP_CLONE: i32 = 2;
 pub(super) const STEP_DIRECTORY: i32 = 3;
 /// See [`STEP_MEMORY`].
 pub(super) const STEP_EXEC: i32 = 4;
+/// See [`STEP_MEMORY`].
+pub(super) const STEP_GATE: i32 = 5;
 
 /// The type of a limit's name differs between C libraries.
 #[cfg(target_env = "musl")]
@@ -34,6 +36,8 @@ struct Birth {
     control: RawFd,
     stdout: RawFd,
     stderr: RawFd,
+    /// What a byte must come from before the worker begins; -1 for nothing.
+    gate: RawFd,
     program: *const c_char,
     directory: *const c_char,
     argv: *const *const c_char,
@@ -57,7 +61,7 @@ pub(super) fn give_birth(
     request: i32,
     length: usize,
     control: RawFd,
-    [image, stdout, stderr]: [RawFd; 3],
+    [image, stdout, stderr, gate]: [RawFd; wire::DESCRIPTORS_MAX],
     stack_end: *mut c_void,
 ) -> Result<Born, (i32, Errno)> {
     // SAFETY: a new private mapping of a descriptor that is ours; no memory of ours is touched.
@@ -73,6 +77,7 @@ pub(super) fn give_birth(
     birth.control = control;
     birth.stdout = stdout;
     birth.stderr = stderr;
+    birth.gate = gate;
     let mut pidfd: c_int = -1;
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
     let argument: *mut Birth = &raw mut birth;
@@ -119,6 +124,7 @@ unsafe fn read_image(base: *mut u64) -> Birth {
             control: -1,
             stdout: -1,
             stderr: -1,
+            gate: -1,
             program: text(*base.add(2)),
             directory: text(*base.add(3)),
             argv: table.cast(),
@@ -138,6 +144,11 @@ extern "C" fn child(argument: *mut c_void) -> c_int {
     unsafe {
         // The kernel adds our process id as the harness sees it. A harness that is gone is noticed by the init.
         let _ = wire::send((*birth).control, &[BORN, (*birth).request, 0, 0, 0, 0, 0, 0], &[]);
+        if (*birth).gate >= 0 && !passes((*birth).gate) {
+            (*birth).errno = libc::EPERM;
+            (*birth).step = STEP_GATE;
+            libc::_exit(127)
+        }
         libc::setsid();
         libc::dup2((*birth).stdout, 1);
         libc::dup2((*birth).stderr, 2);
@@ -159,6 +170,18 @@ extern "C" fn child(argument: *mut c_void) -> c_int {
         (*birth).errno = Errno::last_raw();
         (*birth).step = step;
         libc::_exit(127)
+    }
+}
+
+/// Waits for a byte; `false` when none will come.
+fn passes(gate: RawFd) -> bool {
+    let mut byte = 0_u8;
+    loop {
+        // SAFETY: reads one byte into a local.
+        match unsafe { libc::read(gate, (&raw mut byte).cast(), 1) } {
+            -1 if Errno::last() == Errno::EINTR => {}
+            length => return length == 1,
+        }
     }
 }
 

@@ -33,6 +33,12 @@ pub enum OsError {
         /// The step that failed, the answer, and the likely cause.
         reason: String,
     },
+    /// A worker's wall clock can't be moved here.
+    #[error("the worker's clock can't be moved on this machine: {reason}")]
+    ClockRefused {
+        /// The step that failed, and the answer.
+        reason: String,
+    },
     /// There is no such program.
     #[error("command `{command}` not found (looked in {searched}); give its path, or set PATH")]
     CommandNotFound {
@@ -107,6 +113,7 @@ impl OsError {
             | Self::ContainmentLost => true,
             Self::System { .. }
             | Self::ContainmentRefused { .. }
+            | Self::ClockRefused { .. }
             | Self::CommandNotFound { .. }
             | Self::NotExecutable { .. }
             | Self::WorkingDirectory { .. }

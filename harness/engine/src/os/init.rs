@@ -13,7 +13,8 @@ use nix::errno::Errno;
 
 use super::birth::{self, Born, close_from, give_birth};
 use super::wire::{
-    self, ARM, DONE, EMPTIED, EXITED, FAILED, KILL, KILLED, READY, Received, SIGNAL, SPAWN, SPAWNED, Words,
+    self, ARM, DONE, EMPTIED, EXITED, FAILED, KILL, KILLED, READY, Received, SIGNAL, SPAWN, SPAWN_GATED,
+    SPAWNED, Words,
 };
 
 /// Where the control socket is kept; 0 to 2 are `/dev/null`.
@@ -153,7 +154,8 @@ impl Init<'_> {
     fn obey(&mut self, request: &Received) {
         let number = request.words[1];
         match request.words[0] {
-            SPAWN => self.spawn(request),
+            SPAWN => self.spawn(request, 3),
+            SPAWN_GATED => self.spawn(request, 4),
             SIGNAL if self.namespace => {
                 // SAFETY: signals every process of our own namespace but ourselves.
                 let errno = match unsafe { libc::kill(-1, request.words[2]) } {
@@ -187,11 +189,11 @@ impl Init<'_> {
         }
     }
 
-    fn spawn(&mut self, request: &Received) {
+    fn spawn(&mut self, request: &Received, fds_len: usize) {
         let number = request.words[1];
         let stack_end = self.setup.stack.as_ptr_range().end.map_addr(|end| end & !15).cast_mut().cast();
         let length = request.words[2] as usize;
-        let outcome = if request.fds_len == wire::DESCRIPTORS_MAX {
+        let outcome = if request.fds_len == fds_len {
             give_birth(number, length, CONTROL, request.fds, stack_end)
         } else {
             // A full table of descriptors drops some silently.

@@ -67,6 +67,8 @@ pub(super) struct Link {
 pub(super) struct State {
     /// A worker between its birth and the init's answer, with its request.
     born: Option<(i32, u32)>,
+    /// Who must know of a worker's birth before it goes on, with its request.
+    pub(super) midwife: Option<(i32, Sender<u32>)>,
     /// By process id inside.
     roots: BTreeMap<i32, Root>,
     /// The root started last, by process id inside.
@@ -87,6 +89,13 @@ pub(super) struct Requests {
     pub(super) replies: Receiver<Reply>,
 }
 
+impl Requests {
+    /// The number of the next request.
+    pub(super) fn next(&self) -> i32 {
+        self.last.checked_add(1).unwrap_or(1)
+    }
+}
+
 impl Link {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         // The state is whole after each statement, so a panic elsewhere does not spoil it.
@@ -103,7 +112,7 @@ impl Link {
         limit: Duration,
     ) -> Result<Reply, OsError> {
         let deadline = Instant::now() + limit;
-        requests.last = requests.last.checked_add(1).unwrap_or(1);
+        requests.last = requests.next();
         let number = requests.last;
         self.send(&[kind, number, argument, 0, 0, 0, 0, 0], fds)?;
         loop {
@@ -172,7 +181,7 @@ impl Link {
             let _ = replies.send(Reply { words, pid });
         };
         match words {
-            [wire::BORN, request, ..] => self.state().born = Some((request, sender_pid as u32)),
+            [wire::BORN, request, ..] => self.born(request, sender_pid as u32),
             [wire::SPAWNED, request, inside, ..] => reply(self.root_started(request, inside, fds)),
             [wire::EXITED, _, inside, status, ..] => {
                 if let Some(event) = self.child_ended(inside, status) {
@@ -184,6 +193,15 @@ impl Link {
                 on_event(SlotEvent::Emptied);
             }
             _ => reply(None),
+        }
+    }
+
+    fn born(&self, request: i32, pid: u32) {
+        let mut state = self.state();
+        state.born = Some((request, pid));
+        if let Some((_, midwife)) = state.midwife.take().filter(|(born_for, _)| *born_for == request) {
+            // A spawn that was given up has none any more.
+            let _ = midwife.send(pid);
         }
     }
 

@@ -15,6 +15,7 @@
 //! | `launch` | starting an init, and why a tier can't be had |
 //! | `init`, `birth` | what runs in the init, and between its `clone` and a worker's `exec` |
 //! | `wire` | the messages between the two, and the plan of a worker in memory |
+//! | `traced`, `vdso` | another wall clock for a worker's tree: following it, and the patch |
 //! | `tree` | the process tree as `/proc` shows it |
 //! | `files` | a file's attributes, and which of its pages are on disk |
 //! | `limits` | which process limit holds |
@@ -38,7 +39,9 @@ mod slot;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod tree;
+mod vdso;
 mod wire;
 
 pub use command::find_program;
@@ -48,3 +51,4 @@ pub use launch::{Capabilities, probe};
 pub use link::SlotEvent;
 pub use slot::{Slot, SlotSpec, SpawnSpec};
 pub(crate) use sys::wait_readable;
+pub use traced::{ClockReport, probe_clock};

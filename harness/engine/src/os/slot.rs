@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fmt;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
@@ -18,7 +18,8 @@ use super::command::{find_program, not_executable};
 use super::error::OsError;
 use super::launch::{InitProcess, launch_best};
 use super::limits::Machine;
-use super::link::{Link, Requests, SlotEvent, State};
+use super::link::{Link, Reply, Requests, SlotEvent, State};
+use super::traced::{ClockReport, Tracer, Tracing};
 use super::tree::{self, Member};
 use super::{sys, wire};
 
@@ -53,6 +54,9 @@ pub struct SpawnSpec<'a> {
     pub env: &'a BTreeMap<String, String>,
     /// The directory to start in.
     pub cwd: &'a Path,
+    /// How far the wall clock of the worker and of everything it starts is to be off, in milliseconds; 0 leaves
+    /// it alone, and the tree untraced.
+    pub clock_offset_ms: i64,
     /// Standard output.
     pub stdout: OwnedFd,
     /// Standard error.
@@ -72,6 +76,7 @@ pub struct Slot {
     process_limit: ProcessLimit,
     machine: Machine,
     processes_max: u32,
+    tracing: Tracing,
 }
 
 impl fmt::Debug for Slot {
@@ -109,6 +114,7 @@ impl Slot {
             process_limit: launched.process_limit,
             machine,
             processes_max: spec.processes_max,
+            tracing: Tracing::default(),
         };
         let reader = thread::Builder::new()
             .name("killpoint-slot".to_owned())
@@ -153,8 +159,13 @@ impl Slot {
         let image = wire::image(&program, argv, &pairs, spec.cwd, limit)?;
 
         let fds = [image.memory.as_fd(), spec.stdout.as_fd(), spec.stderr.as_fd()];
-        let ask = [wire::SPAWN, image.length as i32];
-        let reply = self.link.ask(&mut self.requests(), ask, &fds, "starting a worker", ANSWER_LIMIT)?;
+        let length = image.length as i32;
+        let reply = if spec.clock_offset_ms == 0 {
+            let ask = [wire::SPAWN, length];
+            self.link.ask(&mut self.requests(), ask, &fds, "starting a worker", ANSWER_LIMIT)?
+        } else {
+            self.ask_traced(spec.clock_offset_ms, length, fds)?
+        };
         let [_, _, _, errno, step, ..] = reply.words;
         match (reply.pid, Errno::from_raw(errno), step) {
             (Some(pid), ..) => Ok(pid),
@@ -169,6 +180,35 @@ impl Slot {
             }
             (None, errno, _) => Err(OsError::from_errno("starting a worker", errno)),
         }
+    }
+
+    /// Asks for a worker that is traced from before its first program on, and waits until that is patched.
+    fn ask_traced(&self, offset_ms: i64, length: i32, fds: [BorrowedFd<'_>; 3]) -> Result<Reply, OsError> {
+        let Tracer { gate, born, begun } = self.tracing.start(offset_ms)?;
+        let [image, stdout, stderr] = fds;
+        let mut requests = self.requests();
+        self.link.state().midwife = Some((requests.next(), born));
+        let fds = [image, stdout, stderr, gate.as_fd()];
+        let reply = self.link.ask(
+            &mut requests,
+            [wire::SPAWN_GATED, length],
+            &fds,
+            "starting a worker",
+            ANSWER_LIMIT,
+        );
+        // A tracer that was not needed ends by this.
+        self.link.state().midwife = None;
+        let reply = reply?;
+        match begun.recv_timeout(ANSWER_LIMIT) {
+            Ok(Err(errno)) => Err(OsError::ClockRefused { reason: format!("tracing the worker: {errno}") }),
+            // Without a word, the worker died before its first program was there; the reply knows.
+            Ok(Ok(())) | Err(_) => Ok(reply),
+        }
+    }
+
+    /// Takes what became of the clocks of programs that were started with an offset, since the last time.
+    pub fn take_clock_report(&self) -> ClockReport {
+        self.tracing.take_report()
     }
 
     /// Stops the whole tree; returns once every thread of it stands still.
@@ -253,7 +293,9 @@ impl Slot {
         loop {
             self.signal_tree(requests, &members, libc::SIGSTOP)?;
             members = tree::walk(self.link.init);
-            let moving = members.iter().find_map(|member| Some((member.pid, member.running_state()?)));
+            let held = self.tracing.held();
+            let moving =
+                members.iter().find_map(|member| Some((member.pid, member.running_state(held.as_ref())?)));
             let seen: BTreeSet<u32> = members.iter().map(|member| member.pid).collect();
             // A walk can miss a process that was adopted meanwhile; two equal ones of a tree that stands still
             // can't.
@@ -305,6 +347,7 @@ impl Drop for Slot {
         if let Some(reader) = self.reader.take().filter(|_| gone) {
             // A panic in the callback was its owner's.
             let _ = reader.join();
+            self.tracing.join();
         }
     }
 }

@@ -35,13 +35,17 @@ impl Member {
     }
 
     /// The state of a thread that could still execute the program's instructions, where there is one.
-    pub(super) fn running_state(&self) -> Option<char> {
-        self.threads.iter().find(|thread| !self.stands_still(thread)).map(|thread| thread.state)
+    ///
+    /// `held` are the threads that a tracer of ours holds stopped. Any other traced stop of its tree is about to
+    /// end. Without such a tracer it is `None`, and a traced stop is somebody else's and lasts.
+    pub(super) fn running_state(&self, held: Option<&BTreeSet<u32>>) -> Option<char> {
+        self.threads.iter().find(|thread| !self.stands_still(thread, held)).map(|thread| thread.state)
     }
 
-    fn stands_still(&self, thread: &Thread) -> bool {
+    fn stands_still(&self, thread: &Thread, held: Option<&BTreeSet<u32>>) -> bool {
         match thread.state {
-            'T' | 't' | 'Z' | 'X' => true,
+            'T' | 'Z' | 'X' => true,
+            't' => held.is_none_or(|held| held.contains(&thread.id)),
             // A vfork parent sleeps until its child has executed a program, and that child is stopped.
             'D' => thread.has_children && is_in_clone(self.pid, thread.id),
             _ => false,

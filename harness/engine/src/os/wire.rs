@@ -19,7 +19,7 @@ use super::error::OsError;
 pub(super) type Words = [i32; 8];
 
 /// At most this many descriptors travel with one message.
-pub(super) const DESCRIPTORS_MAX: usize = 3;
+pub(super) const DESCRIPTORS_MAX: usize = 4;
 
 /// To the init. `[SPAWN, request, length of the image]` with image, stdout and stderr.
 pub(super) const SPAWN: i32 = 1;
@@ -29,6 +29,9 @@ pub(super) const SIGNAL: i32 = 2;
 pub(super) const ARM: i32 = 3;
 /// To the init. `[KILL, request]`: kill all, answer when nothing is left.
 pub(super) const KILL: i32 = 4;
+
+/// To the init. As `SPAWN`, with a fourth descriptor: just before its `exec` the worker waits for a byte from it.
+pub(super) const SPAWN_GATED: i32 = 5;
 
 /// From the init. `[READY, 0, errno of: private mounts, own /proc, pid_max, ns_last_pid]`.
 pub(super) const READY: i32 = 11;

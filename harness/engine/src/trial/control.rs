@@ -16,9 +16,14 @@ use super::worker::Life;
 use super::{Trial, blocking};
 use crate::error::TrialError;
 use crate::faults::Landing;
+use crate::os::probe_clock;
 
 /// The environment variable by which a cooperating worker is told how far its clock is off, in milliseconds.
 pub(super) const CLOCK_VARIABLE: &str = "KILLPOINT_CLOCK_OFFSET_MS";
+/// The fault that moves a worker's clock.
+pub(crate) const CLOCK_FAULT: &str = "worker-clock";
+/// What to do where the harness can't move it.
+pub(super) const CLOCK_HELP: &str = "let the worker add KILLPOINT_CLOCK_OFFSET_MS to its clock, and write `clock = \"environment\"` under `[worker]`";
 /// The mark inside the producer's open transaction.
 pub(crate) const PRODUCER_MARK: &str = "producer-open";
 /// The number of the producer's slot.
@@ -253,9 +258,16 @@ impl Trial {
     }
 
     /// From its next start on, a worker's clock is off.
-    pub(crate) fn set_clock(&mut self, number: u32, offset_ms: i64) {
+    pub(crate) async fn set_clock(&mut self, number: u32, offset_ms: i64) -> Result<Landing, TrialError> {
+        let method = self.settings.worker.clock;
+        if method == ClockMethod::Vdso
+            && let Err(why) = blocking(|| Ok(probe_clock())).await?
+        {
+            return Ok(self.limitation(CLOCK_FAULT, format!("{why}; {CLOCK_HELP}")));
+        }
         self.next_life.clocks.insert(number, offset_ms);
-        self.record(EventKind::WorkerClock { worker: number, offset_ms, method: ClockMethod::Environment });
+        self.record(EventKind::WorkerClock { worker: number, offset_ms, method });
+        Ok(Landing { landed: true, note: format!("{offset_ms:+} ms from the next start on") })
     }
 
     /// Steps the provider's own clock.

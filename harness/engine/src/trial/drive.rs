@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use fake_provider::{Moment, Passage, Point};
-use killpoint_model::event::{AlarmSource, EventKind};
+use killpoint_model::event::{AlarmSource, ClockMethod, EventKind};
 use killpoint_model::settings::CommandSettings;
 use killpoint_model::{HitName, Source};
 
@@ -448,16 +448,24 @@ impl Trial {
             templates.set("state", state.display().to_string());
         }
         let mut env = self.next_life.env.clone();
-        if let Some(offset_ms) = self.next_life.clocks.get(&number) {
-            env.insert(CLOCK_VARIABLE.to_owned(), offset_ms.to_string());
+        let mut clock_offset_ms = self.next_life.clocks.get(&number).copied().unwrap_or_default();
+        if clock_offset_ms != 0 && self.settings.worker.clock == ClockMethod::Environment {
+            env.insert(CLOCK_VARIABLE.to_owned(), clock_offset_ms.to_string());
+            clock_offset_ms = 0;
         }
         let output_bytes_max = self.settings.worker.output_bytes_max;
         let folder = self.folder.clone();
         let on_line = [self.alarm_watch(number), self.alarm_watch(number)];
+        let templates = &templates;
+        let folder = &folder;
         let start =
-            Start { command, templates: &templates, folder: &folder, env, output_bytes_max, name, on_line };
+            Start { command, templates, folder, env, clock_offset_ms, output_bytes_max, name, on_line };
         match self.workers.get_mut(&number) {
-            Some(worker) => worker.start(start).await,
+            Some(worker) => {
+                let started = worker.start(start).await?;
+                worker.report_clock(&self.recorder);
+                Ok(started)
+            }
             None => Err(TrialError::Setup {
                 what: "starting a worker".into(),
                 why: format!("there is no {number}"),

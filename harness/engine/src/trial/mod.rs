@@ -42,7 +42,7 @@ use tally::Exchange;
 use worker::Worker;
 
 pub use control::ActiveFault;
-pub(crate) use control::PRODUCER_MARK;
+pub(crate) use control::{CLOCK_FAULT, PRODUCER_MARK};
 pub use drive::Goal;
 pub(crate) use tally::WireTally;
 

@@ -120,6 +120,7 @@ impl Trial {
             templates: &templates,
             folder: &self.folder.clone(),
             env: std::collections::BTreeMap::new(),
+            clock_offset_ms: 0,
             output_bytes_max: self.settings.worker.output_bytes_max,
             name: name.to_owned(),
             on_line: [on_line, None],

@@ -10,7 +10,7 @@ use killpoint_model::settings::CommandSettings;
 use tokio::sync::mpsc;
 
 use super::blocking;
-use super::control::PRODUCER;
+use super::control::{CLOCK_FAULT, CLOCK_HELP, PRODUCER};
 use super::setup::COMMANDS;
 use crate::boundaries::Signal;
 use crate::boundaries::mark::{MarkServer, SOCKET_VARIABLE};
@@ -76,6 +76,8 @@ pub(super) struct Start<'a> {
     pub(super) folder: &'a Path,
     /// Variables that win over the command's own.
     pub(super) env: BTreeMap<String, String>,
+    /// How far the harness moves its wall clock.
+    pub(super) clock_offset_ms: i64,
     pub(super) output_bytes_max: u64,
     /// Prefix of the output files, such as `worker1-generation2`.
     pub(super) name: String,
@@ -170,10 +172,11 @@ impl Worker {
             unreachable!("two pipes were made")
         };
         let (slot, cwd) = (Arc::clone(&self.slot), start.command.cwd.clone());
+        let clock_offset_ms = start.clock_offset_ms;
         let words = argv.clone();
         let what = format!("starting `{}`", argv.first().map(String::as_str).unwrap_or_default());
         let pid = blocking(move || {
-            slot.spawn(SpawnSpec { argv: &words, env: &env, cwd: &cwd, stdout, stderr })
+            slot.spawn(SpawnSpec { argv: &words, env: &env, cwd: &cwd, clock_offset_ms, stdout, stderr })
                 .map_err(|error| TrialError::from_os(&what, &error))
         })
         .await?;
@@ -192,6 +195,7 @@ impl Worker {
         self.life = Life::Killed;
         self.stopped = false;
         self.orphaned_life = None;
+        self.report_clock(recorder);
         self.close_output(recorder).await;
         Ok(proof)
     }
@@ -206,6 +210,16 @@ impl Worker {
             });
         }
         self.life = Life::Done;
+    }
+
+    /// Says which of its programs have the machine's clock though they were to have another.
+    pub(super) fn report_clock(&self, recorder: &Recorder) {
+        for failure in self.slot.take_clock_report().failures {
+            recorder.append(EventKind::Limitation {
+                what: CLOCK_FAULT.to_owned(),
+                why: format!("the clock of {failure}; {CLOCK_HELP}"),
+            });
+        }
     }
 
     /// Closes the output of the life that ended.

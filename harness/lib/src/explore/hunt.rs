@@ -3,15 +3,14 @@
 use std::time::Instant;
 
 use killpoint_model::exploration::{Counterexample, KOfN};
-use killpoint_model::{InvariantStatus, Plan, TrialRecord};
-use killpoint_scenarios::search::token::Token;
+use killpoint_model::{Plan, TrialRecord};
+use killpoint_scenarios::search::token::{Target, Token};
 use killpoint_scenarios::search::{Shrink, describe};
 
-use super::{Search, first_violated};
+use super::{Search, first_violated, worker_id};
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::run::Runner;
-use crate::shard::settings_id;
 
 /// Repetitions by which a red trial is confirmed.
 const CONFIRMATIONS: u32 = 3;
@@ -52,7 +51,7 @@ impl<P: Progress> Runner<'_, P> {
         let token = Token {
             plan: smallest.clone(),
             target: search.request.target.clone(),
-            settings_id: Some(settings_id(&self.settings)),
+            settings_id: self.noted_id(search),
         };
         let mut counterexample = Counterexample {
             message: message(&last, &invariant),
@@ -72,6 +71,11 @@ impl<P: Progress> Runner<'_, P> {
         self.keep(search, &mut counterexample);
         search.exploration.counterexamples.push(counterexample);
         Ok(())
+    }
+
+    /// What the token says of the worker. The built-in one is part of the program, whose path differs.
+    fn noted_id(&self, search: &Search) -> Option<String> {
+        (search.request.target == Target::Config).then(|| worker_id(&self.settings))
     }
 
     /// Repeats a plan. Gives how often it was red, and the last red trial.
@@ -100,14 +104,17 @@ impl<P: Progress> Runner<'_, P> {
 /// Whether a trial violates this invariant, be it first or not.
 fn violates(trial: &TrialRecord, invariant: &str) -> bool {
     let Some(judged) = &trial.verdict else { return false };
-    let violated = judged.in_order_of_events(InvariantStatus::Violated);
     first_violated(trial) == Some(invariant)
-        || violated.iter().any(|outcome| outcome.invariant == invariant)
+        || judged.violated().any(|outcome| outcome.invariant == invariant)
 }
 
 /// What a trial's first finding of an invariant says.
 fn message(trial: &TrialRecord, invariant: &str) -> String {
     let judged = trial.verdict.iter().flat_map(|judged| &judged.outcomes);
-    let findings = judged.filter(|outcome| outcome.invariant == invariant).flat_map(|outcome| &outcome.findings);
-    findings.map(|finding| finding.message.clone()).next().unwrap_or_else(|| format!("`{invariant}` is violated"))
+    let findings =
+        judged.filter(|outcome| outcome.invariant == invariant).flat_map(|outcome| &outcome.findings);
+    findings
+        .map(|finding| finding.message.clone())
+        .next()
+        .unwrap_or_else(|| format!("`{invariant}` is violated"))
 }

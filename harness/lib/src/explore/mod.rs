@@ -13,7 +13,7 @@ use killpoint_model::event::EventKind;
 use killpoint_model::exploration::{CoveredPair, Exploration, ExplorationEnd};
 use killpoint_model::plan::ActionSpec;
 use killpoint_model::run::TrialRole;
-use killpoint_model::{History, Plan, TrialRecord, Verdict};
+use killpoint_model::{History, Plan, Settings, TrialRecord, Verdict};
 use killpoint_scenarios::search::token::Target;
 use killpoint_scenarios::search::{Coverage, Space, next_plan};
 
@@ -21,6 +21,7 @@ use crate::error::RunError;
 use crate::job::Job;
 use crate::progress::Progress;
 use crate::run::Runner;
+use crate::shard::settings_id;
 
 pub(crate) use regressions::stored;
 pub(crate) use resume::Resumed;
@@ -45,6 +46,13 @@ pub struct ExploreRequest {
     pub target: Target,
     /// Whether the run's folder holds an exploration that is to go on.
     pub resume: bool,
+}
+
+/// What a replay token says of the settings of the worker that it is for: the same in another folder.
+pub fn worker_id(settings: &Settings) -> String {
+    let mut settings = settings.clone().masked();
+    settings.worker.command.cwd = PathBuf::new();
+    settings_id(&settings)
 }
 
 /// An exploration under way.
@@ -138,7 +146,9 @@ impl<P: Progress> Runner<'_, P> {
             return Ok(group);
         }
         if self.groups.len() >= GROUPS_MAX {
-            return Err(RunError::SetupFailed(format!("an exploration has at most {GROUPS_MAX} sets of actions")));
+            return Err(RunError::SetupFailed(format!(
+                "an exploration has at most {GROUPS_MAX} sets of actions"
+            )));
         }
         let group = self.groups.len();
         self.groups.push(actions.to_vec());
@@ -170,15 +180,17 @@ impl<P: Progress> Runner<'_, P> {
 impl Search {
     /// Plans that were not tried yet; none where there is nothing left.
     fn draw(&mut self, count: usize) -> Vec<Plan> {
-        let wanted = self.request.cases.map_or(count, |cases| {
-            count.min(cases.saturating_sub(self.exploration.cases) as usize)
-        });
+        let wanted = self
+            .request
+            .cases
+            .map_or(count, |cases| count.min(cases.saturating_sub(self.exploration.cases) as usize));
         let mut plans = Vec::new();
         let mut redraws = 0;
         // Each plan that was tried or drawn before moves the sequence on, so that a seed gives one sequence.
         let mut number = self.tried.len() as u32;
         while plans.len() < wanted && redraws < REDRAWS_MAX {
-            let plan = next_plan(&self.space, &self.coverage, self.request.seed, number.wrapping_add(redraws));
+            let plan =
+                next_plan(&self.space, &self.coverage, self.request.seed, number.wrapping_add(redraws));
             if self.tried.insert(plan.content_id()) {
                 plans.push(plan);
                 number += 1;
@@ -234,9 +246,8 @@ impl Search {
 /// The invariant that a red trial violates first.
 fn first_violated(trial: &TrialRecord) -> Option<&str> {
     let judged = trial.verdict.as_ref().filter(|judged| judged.verdict == Verdict::Violated)?;
-    let violated = judged.in_order_of_events(killpoint_model::InvariantStatus::Violated);
     // A trial can be red by what became of an action alone.
-    Some(violated.first().map_or("the verdict on an action", |outcome| outcome.invariant.as_str()))
+    Some(judged.violated().next().map_or("the verdict on an action", |outcome| outcome.invariant.as_str()))
 }
 
 /// Where two fault-free trials differ in the moments that they reached, if they do.

@@ -32,21 +32,24 @@ pub(crate) fn stored(folder: &Path) -> Result<Vec<(PathBuf, Plan)>, RunError> {
         .collect();
     files.sort();
     if files.len() > FILES_MAX {
-        let what = format!("{} holds more than {FILES_MAX} regressions; run them as scenarios", folder.display());
+        let what =
+            format!("{} holds more than {FILES_MAX} regressions; run them as scenarios", folder.display());
         return Err(RunError::Invalid(vec![Diagnostic::error("too-many-regressions", what)]));
     }
     files.into_iter().map(|file| read(&file).map(|plan| (file, plan))).collect()
 }
 
 fn read(file: &Path) -> Result<Plan, RunError> {
-    let text =
-        fs::read_to_string(file).map_err(|error| RunError::File { path: file.to_owned(), error })?;
+    let text = fs::read_to_string(file).map_err(|error| RunError::File { path: file.to_owned(), error })?;
     let loaded = load_scenario(&text, &file.display().to_string(), &crate::catalog());
     let errors: Vec<Diagnostic> = loaded
         .diagnostics
         .into_iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)
-        .map(|diagnostic| Diagnostic { message: format!("{}: {}", file.display(), diagnostic.message), ..diagnostic })
+        .map(|diagnostic| Diagnostic {
+            message: format!("{}: {}", file.display(), diagnostic.message),
+            ..diagnostic
+        })
         .collect();
     match loaded.value {
         Some(scenario) if errors.is_empty() => Ok(scenario.plan),
@@ -65,9 +68,10 @@ impl<P: Progress> Runner<'_, P> {
             search.tried.insert(bound.content_id());
             let (confirmed, red) = self.confirm(&bound).await?;
             let missing = stale(&bound, &search.space);
-            let shown = self.record.trials.iter().rev().take(confirmed.of as usize).any(|trial| {
-                trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds)
-            });
+            let shown =
+                self.record.trials.iter().rev().take(confirmed.of as usize).any(|trial| {
+                    trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds)
+                });
             let (outcome, note) = if confirmed.red > 0 {
                 let invariant = red.as_ref().and_then(first_violated).unwrap_or_default();
                 let outcome =
@@ -116,7 +120,8 @@ impl<P: Progress> Runner<'_, P> {
 
 fn stale_note(missing: &[(killpoint_model::HitName, Vec<String>)]) -> String {
     if missing.is_empty() {
-        return "its trials showed nothing: the moment of a fault never came; look at their evidence".to_owned();
+        return "its trials showed nothing: the moment of a fault never came; look at their evidence"
+            .to_owned();
     }
     let each = missing.iter().map(|(hit, near)| {
         let near: Vec<String> = near.iter().map(|name| format!("`{name}`")).collect();

@@ -30,9 +30,10 @@ impl Resumed {
         if record.exploration.is_none() {
             return Err(bad("this run is no exploration, so there is nothing to go on with"));
         }
-        let own = record.trials.iter().filter(|trial| {
-            trial.role != TrialRole::Faulted && trial.plan.actions.is_empty()
-        });
+        let own = record
+            .trials
+            .iter()
+            .filter(|trial| trial.role != TrialRole::Faulted && trial.plan.actions.is_empty());
         let baselines = own.map(|trial| folder.history(&trial.folder)).collect::<Result<Vec<_>, _>>()?;
         if baselines.len() < 2 {
             return Err(bad("its two fault-free trials are not there; explore anew"));

@@ -39,7 +39,7 @@ fn killing_the_harness_kills_its_workers() {
 
 #[test]
 fn an_init_that_was_killed_from_outside_is_never_taken_for_a_dead_tree() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let pid = f.sh("exec sleep 1000");
         kill(Pid::from_raw(f.slot.init_pid() as i32), Signal::SIGKILL).unwrap();
         eventually("the worker is gone", || !runs(pid));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{BOTH, Fixture, eventually, helper, size};
+use super::{Fixture, eventually, helper, size};
 use crate::os::sys;
 
 const WRITERS: &str = r"
@@ -23,7 +23,7 @@ while True:
 
 #[test]
 fn busy_threads_stand_still_and_go_on() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         f.spawn(&["python3", "-S", "-c", WRITERS]).unwrap();
         let files: Vec<_> = ["w0", "w1", "w2", "w3", "v0", "v1", "v2", "v3"].map(|name| f.path(name)).into();
         let sizes = || files.iter().map(|file| size(file)).collect::<Vec<_>>();
@@ -42,7 +42,7 @@ fn busy_threads_stand_still_and_go_on() {
 
 #[test]
 fn a_parent_that_waits_for_its_vfork_child_counts_as_standing_still() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         helper::spawn_in(&f, "vfork");
         eventually("the vfork child runs", || f.path("vforked").exists());
         f.slot.freeze().unwrap();
@@ -53,7 +53,7 @@ fn a_parent_that_waits_for_its_vfork_child_counts_as_standing_still() {
 
 #[test]
 fn an_empty_slot_freezes_thaws_and_kills() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         f.slot.freeze().unwrap();
         f.slot.thaw().unwrap();
         assert!(!f.slot.kill_all().unwrap().was_alive);

@@ -6,7 +6,7 @@ use std::io::Write;
 
 use killpoint_model::event::Containment;
 
-use super::{BOTH, Fixture, cage, eventually, limit};
+use super::{BOTH, Fixture, OFFSET_MS, cage, clock, eventually, limit};
 use crate::os::{SlotSpec, SpawnSpec, probe};
 
 /// The variable that says what to be.
@@ -22,7 +22,14 @@ pub(super) fn spawn_in(f: &Fixture, what: &str) {
     let null = || std::fs::File::create("/dev/null").unwrap().into();
     let env = BTreeMap::from([(NAME.to_owned(), what.to_owned())]);
     f.slot
-        .spawn(SpawnSpec { argv: &argv, env: &env, cwd: f.dir.path(), stdout: null(), stderr: null() })
+        .spawn(SpawnSpec {
+            argv: &argv,
+            env: &env,
+            cwd: f.dir.path(),
+            clock_offset_ms: f.clock_offset_ms,
+            stdout: null(),
+            stderr: null(),
+        })
         .unwrap();
 }
 
@@ -33,6 +40,7 @@ fn helper() {
         None if what == "vfork" => wait_in_vfork(),
         None if what == "unprivileged" => unprivileged(),
         None if what == "refused" => refused(),
+        None if what == "untraceable" => clock::untraceable(),
         Some(("harness", containment)) => harness(containment.parse().unwrap()),
         _ => panic!("unknown helper `{what}`"),
     }
@@ -56,7 +64,10 @@ fn unprivileged() {
     for containment in BOTH {
         cage::a_worker_gains_no_privilege(containment);
         limit::a_fork_loop_stays_within_its_limit(containment);
-        if let Some(f) = Fixture::open(containment) {
+        clock::an_unreadable_program_is_reported(containment);
+        for offset_ms in [0, OFFSET_MS] {
+            let Some(f) = Fixture::open(containment) else { continue };
+            let f = f.off_by(offset_ms);
             println!("{f:?}");
             f.sh("(setsid sleep 1000 &); (setsid sleep 1000 &); : > ready; exec sleep 1000");
             eventually("all run", || f.path("ready").exists() && f.slot.processes().len() == 3);

@@ -2,7 +2,7 @@
 
 use killpoint_model::event::Containment;
 
-use super::{BOTH, Fixture, eventually, runs};
+use super::{Fixture, eventually, runs};
 use crate::os::SlotEvent;
 
 /// Daemons that a kill of the process group does not reach: double fork, own session, signals ignored, and
@@ -16,7 +16,7 @@ const DAEMONS: &str = r#"
 
 #[test]
 fn daemons_die_with_the_worker() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let pid = f.sh(DAEMONS);
         eventually("the daemons run", || ["a", "b", "c", "d"].iter().all(|name| f.path(name).exists()));
         let before = f.slot.processes();
@@ -37,7 +37,7 @@ fn daemons_die_with_the_worker() {
 
 #[test]
 fn a_frozen_tree_dies_without_running_again() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         // The child would write if the death of its parent resumed it.
         f.sh("(trap 'echo woken >> woken' HUP CONT; : > ready; while :; do sleep 0.01; done) & sleep 1000");
         eventually("the child runs", || f.path("ready").exists());
@@ -50,7 +50,7 @@ fn a_frozen_tree_dies_without_running_again() {
 
 #[test]
 fn a_worker_that_had_ended_is_not_said_to_be_killed() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let pid = f.sh("exit 7");
         assert_eq!(f.event(), SlotEvent::RootExited { pid, code: Some(7), signal: None });
         assert_eq!(f.event(), SlotEvent::Emptied);
@@ -71,7 +71,7 @@ fn a_worker_that_had_ended_is_not_said_to_be_killed() {
 
 #[test]
 fn a_slot_serves_one_generation_after_the_other() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
         for _ in 0..5 {
             outside.push(f.sh("echo $$; : > ready; sleep 1000"));
@@ -94,7 +94,7 @@ fn a_slot_serves_one_generation_after_the_other() {
 
 #[test]
 fn terminating_reaches_the_root_only() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let pid = f.sh("(setsid sleep 1000 &) ; trap 'exit 5' TERM; : > ready; while :; do sleep 0.01; done");
         eventually("the worker runs", || f.path("ready").exists());
         assert!(f.slot.signal_root(libc::SIGTERM).unwrap());
@@ -106,7 +106,7 @@ fn terminating_reaches_the_root_only() {
 
 #[test]
 fn dropping_a_slot_kills_its_tree() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         f.sh(DAEMONS);
         eventually("the daemons run", || f.path("d").exists());
         let pids = f.slot.processes();

@@ -1,6 +1,7 @@
 //! Real processes, in both tiers.
 
 mod cage;
+mod clock;
 mod death;
 mod freeze;
 mod helper;
@@ -17,9 +18,12 @@ use std::time::{Duration, Instant};
 use killpoint_model::event::Containment;
 use tempfile::TempDir;
 
-use super::{OsError, Slot, SlotEvent, SlotSpec, SpawnSpec, sys};
+use super::{OsError, Slot, SlotEvent, SlotSpec, SpawnSpec, probe_clock, sys};
 
 const BOTH: [Containment; 2] = [Containment::PidNamespace, Containment::Subreaper];
+
+/// How far clocks are off in tests that are not about clocks.
+const OFFSET_MS: i64 = 7_200_000;
 
 /// Generous: the machine may be busy. Nothing waits that long unless it is broken.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -30,9 +34,25 @@ struct Fixture {
     slot: Slot,
     events: Receiver<SlotEvent>,
     dir: TempDir,
+    /// What workers are started with.
+    clock_offset_ms: i64,
 }
 
 impl Fixture {
+    /// In both tiers, untraced and traced: nothing but the clock may differ.
+    fn each() -> impl Iterator<Item = Self> {
+        let offsets = if traces() { &[0, OFFSET_MS][..] } else { &[0] };
+        BOTH.into_iter().flat_map(move |containment| {
+            offsets.iter().filter_map(move |offset| Some(Self::open(containment)?.off_by(*offset)))
+        })
+    }
+
+    /// Workers of a fixture whose clock is off.
+    fn off_by(mut self, clock_offset_ms: i64) -> Self {
+        self.clock_offset_ms = clock_offset_ms;
+        self
+    }
+
     /// `None`, with a printed line, where the machine does not permit the tier.
     fn open(containment: Containment) -> Option<Self> {
         Self::with(SlotSpec { processes_max: 256, pid_base: 1000, force: Some(containment) })
@@ -46,7 +66,7 @@ impl Fixture {
             let _ = sender.send(event);
         };
         match Slot::open(&spec, Box::new(on_event)) {
-            Ok(slot) => Some(Self { slot, events, dir: tempfile::tempdir().unwrap() }),
+            Ok(slot) => Some(Self { slot, events, dir: tempfile::tempdir().unwrap(), clock_offset_ms: 0 }),
             Err(OsError::ContainmentRefused { containment, reason }) => {
                 eprintln!("skipped: no {containment} here: {reason}");
                 None
@@ -68,6 +88,7 @@ impl Fixture {
             argv: &argv,
             env: &env,
             cwd: self.dir.path(),
+            clock_offset_ms: self.clock_offset_ms,
             stdout: File::create(stdout).unwrap().into(),
             stderr: File::create(stderr).unwrap().into(),
         })
@@ -92,6 +113,12 @@ impl Fixture {
         assert_eq!(self.event(), SlotEvent::Emptied);
         self.out()
     }
+}
+
+/// Whether clocks can be moved here; prints a line if not.
+#[expect(clippy::print_stderr, reason = "a skipped test must be seen")]
+fn traces() -> bool {
+    probe_clock().inspect_err(|reason| eprintln!("skipped: no clock can be moved here: {reason}")).is_ok()
 }
 
 /// Rechecks until it holds.

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use nix::errno::Errno;
 
-use super::{BOTH, Fixture};
+use super::Fixture;
 use crate::os::{OsError, SlotEvent};
 
 #[test]
 fn a_worker_inherits_nothing_but_its_three_descriptors() {
     // Open in the harness, and in the inits of other slots.
-    let _others: Vec<_> = BOTH.into_iter().filter_map(Fixture::open).collect();
+    let _others: Vec<_> = Fixture::each().collect();
     let _file = std::fs::File::open("/etc/passwd").unwrap();
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         assert_eq!(
             f.output_of("ls /proc/self/fd").split_whitespace().collect::<Vec<_>>(),
             ["0", "1", "2", "3"]
@@ -24,7 +24,7 @@ fn a_worker_inherits_nothing_but_its_three_descriptors() {
 
 #[test]
 fn a_worker_starts_with_clean_signals_and_its_own_session() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let status = f.output_of("exec cat /proc/self/status /proc/self/limits");
         for line in ["SigBlk:\t0000000000000000", "SigIgn:\t0000000000000000", "SigCgt:\t0000000000000000"] {
             assert!(status.contains(line), "{status}");
@@ -40,7 +40,7 @@ fn a_worker_starts_with_clean_signals_and_its_own_session() {
 
 #[test]
 fn environment_and_directory_are_as_given() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let env = f.output_of("exec env");
         let mut names: Vec<&str> = env.lines().filter_map(|line| line.split('=').next()).collect();
         names.retain(|name| !["PWD", "OLDPWD", "_", "SHLVL"].contains(name));
@@ -53,7 +53,7 @@ fn environment_and_directory_are_as_given() {
 
 #[test]
 fn a_command_that_cannot_start_is_named_and_the_slot_goes_on() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let write = |name: &str, text: &str, mode| {
             std::fs::write(f.path(name), text).unwrap();
             std::fs::set_permissions(f.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
@@ -80,13 +80,14 @@ fn a_command_that_cannot_start_is_named_and_the_slot_goes_on() {
 
 #[test]
 fn a_directory_that_is_gone_is_named() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let gone = f.path("gone");
         let null = || std::fs::File::create("/dev/null").unwrap().into();
         let outcome = f.slot.spawn(crate::os::SpawnSpec {
             argv: &["/bin/sh".to_owned()],
             env: &std::collections::BTreeMap::new(),
             cwd: &gone,
+            clock_offset_ms: f.clock_offset_ms,
             stdout: null(),
             stderr: null(),
         });
@@ -99,7 +100,7 @@ fn a_directory_that_is_gone_is_named() {
 
 #[test]
 fn a_large_command_and_a_short_life_lose_nothing() {
-    for f in BOTH.into_iter().filter_map(Fixture::open) {
+    for f in Fixture::each() {
         let long = "x".repeat(100_000);
         let words: Vec<&str> =
             ["sh", "-c", "echo $#", "name"].into_iter().chain([long.as_str(); 12]).collect();
