@@ -76,10 +76,10 @@ impl Coverage {
         for event in &history.events {
             match &event.event {
                 EventKind::TrialStarted { plan, .. } => {
-                    asked.extend(plan.faults.iter().map(|fault| &fault.at))
+                    asked.extend(plan.faults.iter().map(|fault| &fault.at));
                 }
                 EventKind::Provider(ProviderEvent::Received(attempt)) => {
-                    latest = outcomes.attempt(attempt.id)
+                    latest = outcomes.attempt(attempt.id);
                 }
                 EventKind::Provider(ProviderEvent::LookedUp(lookup)) => {
                     *self.lookups.entry(lookup.operation.clone()).or_default() += 1;

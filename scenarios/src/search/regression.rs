@@ -21,7 +21,9 @@ pub fn regression_toml(plan: &Plan, finding: &str, token: &str) -> String {
         text.push_str(format!("# {line}").trim_end());
         text.push('\n');
     }
-    text.push_str(&format!("#\n# killpoint replay {}\n\n", harmless(token)));
+    text.push_str("#\n# killpoint replay ");
+    text.push_str(&harmless(token));
+    text.push_str("\n\n");
     let texts = Texts {
         name: format!("explored-{}", plan.content_id()),
         summary: describe(plan),
