@@ -173,25 +173,27 @@ fn failing_lookup(menu: &Menu, operation: u32, reply: usize, nth: Option<u32>, t
 fn aimed(menu: &Arc<Menu>) -> BoxedStrategy<Group> {
     let menu = Arc::clone(menu);
     let kills = vec((0..3u32, menu.hits.draws()), GENERATIONS_MAX as usize - 1);
-    // The first choice leaves a helper out: what shrinks goes there.
-    let helpers = vec(0..16u32, GENERATIONS_MAX as usize);
+    // The first choice leaves a part out: what shrinks goes there.
+    let parts = vec(0..16u32, GENERATIONS_MAX as usize + 1);
     let draws =
-        (menu.targets.draws(), 0..8u32, span(), kills, helpers, menu.strokes.draws(), menu.lookups.draws());
+        (menu.targets.draws(), 0..8u32, span(), kills, parts, menu.strokes.draws(), menu.lookups.draws());
     draws
-        .prop_map(move |(target, ordinal, span, kills, helpers, stroke, operation)| {
+        .prop_map(move |(target, ordinal, span, kills, parts, stroke, operation)| {
             let Some(pair) = menu.targets.pick(target) else { return Vec::new() };
             let aim = Aim { pair, span, ordinal: 1 + ordinal % (2 + pair.generation), operation };
-            let mut helpers = helpers.into_iter().map(|draw| draw > 0);
+            let mut parts = parts.into_iter().map(|draw| draw > 0);
             let mut group = Vec::new();
             for (number, (kind, hit)) in (1..pair.generation).zip(kills) {
-                if helpers.next() == Some(true) {
+                if parts.next() == Some(true) {
                     group.extend(earlier_kill(&menu, number, kind, hit));
                 }
             }
-            if pair.outcome != "ok" && helpers.next() == Some(true) {
+            if pair.outcome != "ok" && parts.next() == Some(true) {
                 group.extend(aim.rule(&menu));
             }
-            group.extend(aim.stroke(&menu, stroke));
+            if parts.next() == Some(true) {
+                group.extend(aim.stroke(&menu, stroke));
+            }
             group
         })
         .boxed()

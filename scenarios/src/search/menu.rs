@@ -61,14 +61,16 @@ impl Menu {
         let strokes = strokes(&families, &space.families).into_iter().filter(possible).collect::<Vec<_>>();
         let known = families.contains(&Family::Lookup);
         let lookups = if known { lookups(coverage) } else { Vec::new() };
-        let strokes = Weighted::new(if strokes.is_empty() { plain_kill(space) } else { strokes });
+        let plans = outcomes(&families);
+        let nothing = strokes.is_empty() && plans.is_empty() && lookups.is_empty();
+        let strokes = Weighted::new(if nothing { plain_kill(space) } else { strokes });
         Self {
             operation: space.operation.clone(),
             targets: targets(space, &families, coverage, &strokes),
             hits: Weighted::new(hits),
             marks: Weighted::new(marks),
             strokes,
-            plans: Weighted::new(outcomes(&families).into_iter().map(|plan| (1, plan))),
+            plans: Weighted::new(plans.into_iter().map(|plan| (1, plan))),
             lookups: Weighted::new(lookups),
             shapes: if families.contains(&Family::Actions) { shapes(space) } else { vec![Vec::new()] },
             workers_max,

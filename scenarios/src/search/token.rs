@@ -162,9 +162,9 @@ mod tests {
         let matches = Match { operation: Some("create".into()), nth: Some(2), ..Match::default() };
         let drop = ProviderPlan { reply: killpoint_model::plan::Reply::Fin, ..ProviderPlan::default() };
         plan.rules = vec![Rule { id: "rule-1".into(), matches, plan: drop, times: Some(1) }];
-        plan.name = format!("explored {}", plan.content_id());
         plan.provider_plan = "drop-after-accept".into();
         plan.workers = 2;
+        plan.name = format!("explored {}", plan.content_id());
         let target = Target::Demo { bug: Some("blind-resend".into()) };
         Token { plan, target, settings_id: Some("0123456789abcdef".into()) }
     }
