@@ -50,6 +50,7 @@ pub(crate) fn golden() -> Golden {
     ];
     Golden {
         record: RunRecord {
+            exploration: None,
             format: "killpoint-run".into(),
             version: RUN_VERSION,
             killpoint: "0.1.0".into(),

@@ -104,18 +104,18 @@ fn a_counterexample_whose_moment_is_gone_is_stale_and_never_green() {
 #[test]
 fn an_exploration_goes_on_where_it_ended() {
     let bench = Bench::new();
-    explore(&bench, "one", &["--cases", "4", "--seed", "5"]).exits(Holds);
+    explore(&bench, "one", &["--cases", "10", "--seed", "5"]).exits(Holds);
     let first: Vec<String> =
         record(&bench, "one").trials.iter().map(|trial| trial.plan.content_id()).collect();
     bench
-        .killpoint(&["explore", "--demo", "--resume", "one", "--cases", "8", "--regressions", "kept"])
+        .killpoint(&["explore", "--demo", "--resume", "one", "--cases", "14", "--regressions", "kept"])
         .exits(Holds);
     let after = record(&bench, "one");
     let drawn = after.trials.iter().filter(|trial| trial.drawn);
     let ids: Vec<String> = drawn.map(|trial| trial.plan.content_id()).collect();
-    assert_eq!(ids.len(), 8, "four more");
-    assert!(ids.iter().collect::<std::collections::BTreeSet<_>>().len() == 8, "no plan is tried twice");
-    assert!(ids.iter().take(4).all(|id| first.contains(id)));
+    assert_eq!(ids.len(), 14, "four more");
+    assert!(ids.iter().collect::<std::collections::BTreeSet<_>>().len() == 14, "no plan is tried twice");
+    assert!(ids.iter().take(10).all(|id| first.contains(id)));
     assert_eq!(after.exploration.unwrap().seed, 5);
     assert_eq!(after.verdict, Verdict::Holds);
     bench.killpoint(&["demo", "--boundary", "provider:committed#1", "--run-dir", "two"]).exits(Holds);
