@@ -3,6 +3,7 @@
 mod block;
 mod checklist;
 mod closing;
+mod exploration;
 mod page;
 mod table;
 
@@ -42,6 +43,9 @@ impl Format for Terminal {
         header(&mut page, view)?;
         table::write(&mut page, &view.rows)?;
         block::write_all(&mut page, &view.details)?;
+        if let Some(exploration) = &view.exploration {
+            exploration::write(&mut page, exploration)?;
+        }
         if let Some(profile) = &view.profile {
             checklist::write(&mut page, profile)?;
         }

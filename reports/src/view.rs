@@ -13,9 +13,10 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use killpoint_model::checklist::{HostFacts, RunProfile};
+use killpoint_model::exploration::Exploration;
 use killpoint_model::run::TrialRole;
 use killpoint_model::settings::Promise;
-use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, Verdict};
+use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, TrialRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -72,6 +73,9 @@ pub struct View {
     /// What was seen of the machine and of the worker's files, where a profile asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostFacts>,
+    /// What an exploration did and found; its plans are no rows, but for those that it ends with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<Exploration>,
     /// Which part of a divided run this is; absent where it is a whole one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardPart>,
@@ -91,12 +95,28 @@ pub struct ShardPart {
     pub planned: u32,
 }
 
+/// The trials that are shown one by one. Of those that an exploration drew, the ones that it ends with, and those
+/// that could not be judged.
+fn shown(record: &RunRecord) -> Vec<TrialRecord> {
+    let ends = |folder: &str| {
+        let found = record.exploration.iter().flat_map(|exploration| &exploration.counterexamples);
+        found.into_iter().any(|found| found.folder == folder)
+    };
+    let unclear = |trial: &TrialRecord| {
+        trial.verdict.as_ref().is_none_or(|judged| judged.verdict == Verdict::Inconclusive)
+    };
+    let shown = record.trials.iter().filter(|trial| !trial.drawn || ends(&trial.folder) || unclear(trial));
+    shown.cloned().collect()
+}
+
 impl View {
     /// Computes the view. `histories` are by trial folder; a missing one is a warning, not an error.
     pub fn new(record: &RunRecord, histories: &BTreeMap<String, History>) -> Self {
-        let rows = rows::fold(&record.trials);
+        let trials = shown(record);
+        let rows = rows::fold(&trials);
         let tally = rows.iter().fold(Tally::default(), |sum, row| sum.plus(row.tally));
-        let judged = record.trials.iter().filter_map(|trial| trial.verdict.as_ref().map(|v| v.verdict));
+        let counting = record.trials.iter().filter(|trial| trial.counts());
+        let judged = counting.filter_map(|trial| trial.verdict.as_ref().map(|v| v.verdict));
         let unjudged = (tally.not_judged > 0).then_some(Verdict::Inconclusive);
         Self {
             verdict: Verdict::worst(judged.chain(unjudged).chain([record.verdict])),
@@ -108,15 +128,16 @@ impl View {
             promise: record.settings.promise,
             tally,
             rows,
-            details: detail::all(&record.trials, histories),
-            notes: detail::notes(&record.trials),
-            boundaries: surroundings::boundaries(&record.trials, histories),
-            not_shown: surroundings::not_shown(&record.trials),
-            containments: surroundings::containments(&record.trials, histories),
-            warnings: warnings(record, histories),
+            details: detail::all(&trials, histories),
+            notes: detail::notes(&trials),
+            boundaries: surroundings::boundaries(&trials, histories),
+            not_shown: surroundings::not_shown(&trials),
+            containments: surroundings::containments(&trials, histories),
+            warnings: warnings(record, &trials, histories),
             not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
             profile: record.profile.clone(),
             host: record.host.clone(),
+            exploration: record.exploration.clone(),
             shard: record.shard.as_ref().map(|shard| ShardPart {
                 index: shard.index,
                 count: shard.count,
@@ -145,9 +166,9 @@ impl View {
     }
 }
 
-fn warnings(record: &RunRecord, histories: &BTreeMap<String, History>) -> Vec<String> {
+fn warnings(record: &RunRecord, shown: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<String> {
     let mut warnings = record.warnings.clone();
-    for trial in &record.trials {
+    for trial in shown {
         match histories.get(&trial.folder) {
             None if trial.verdict.is_some() => {
                 warnings.push(format!(

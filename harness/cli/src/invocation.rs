@@ -15,6 +15,11 @@ use crate::diagnostics::{self, Diagnosed};
 use crate::progress::Bar;
 use crate::show;
 
+/// Where the counterexamples of a worker are kept: beside its configuration.
+pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
 /// Where the plans come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Strategy {
@@ -102,6 +107,11 @@ impl Selection {
     /// The run's folder.
     pub(crate) fn folder(&self) -> PathBuf {
         folder_or_default(self.run_dir.as_ref())
+    }
+
+    /// A seed that is another one each time.
+    pub(crate) fn new_seed() -> u64 {
+        SystemClock::default().now_ms() ^ (u64::from(std::process::id()) << 32)
     }
 
     /// The strategy that was asked for, with the profile that made it; a sweep where nothing was.

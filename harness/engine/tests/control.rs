@@ -67,6 +67,18 @@ async fn sigterm_gives_grace_and_then_the_tree_is_killed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_killed_while_another_one_waits_at_the_hit_is_started_again() {
+    for worker in [1, 2] {
+        let mut plan = plan(&[("mark:claimed#1", "kill", &[("worker", worker.into())])]);
+        plan.workers = 2;
+        let history = history_of(settings("drain", "1"), plan).await;
+        assert_eq!((landed(&history), history.generations()), (vec![true], 3), "{}", history.to_text());
+        let settled = history.events.iter().any(|event| matches!(event.event, EventKind::Settled { .. }));
+        assert!(settled, "{}", history.to_text());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn killing_the_parent_is_not_killing_the_child() {
     let plan = plan(&[("mark:claimed#1", "kill", &[("part", "root".into())])]);
     let mut settings = settings("child", "1");

@@ -141,6 +141,7 @@ mod tests {
 
     fn trial(role: TrialRole, plan: Plan) -> TrialRecord {
         TrialRecord {
+            drawn: false,
             folder: format!("0000-{}", plan.name),
             role,
             plan,

@@ -6,6 +6,7 @@ use std::path::Path;
 use killpoint_checks::{Case, judge};
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::event::EventKind;
+use killpoint_model::exploration::RegressionOutcome;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{History, RunRecord, TrialRecord, TrialVerdict, Verdict};
 
@@ -97,16 +98,19 @@ fn answer_again(record: &mut RunRecord, histories: &BTreeMap<String, History>) -
 }
 
 /// Merges the verdicts of a run: a trial without one is inconclusive, and so is a run without a violation that was
-/// interrupted, or of which a part is not there. The answers to a profile's checklist count as well, but for those of
+/// interrupted, of which a part is not there, or in which a stored counterexample showed nothing. The answers to a profile's checklist count as well, but for those of
 /// a part of a run: it answers none.
 pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
     let trials = &record.trials;
     let each = trials
         .iter()
+        .filter(|trial| trial.counts())
         .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
-    let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted);
+    let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted && trial.counts());
     let lacks = record.merged.as_ref().is_some_and(|merged| !merged.is_complete());
-    let whole = if record.interrupted || lacks { Verdict::Inconclusive } else { Verdict::Holds };
+    let regressions = record.exploration.iter().flat_map(|exploration| &exploration.regressions);
+    let stale = regressions.into_iter().any(|regression| regression.outcome == RegressionOutcome::Stale);
+    let whole = if record.interrupted || lacks || stale { Verdict::Inconclusive } else { Verdict::Holds };
     // A run of baselines alone has killed nothing: it can't be green.
     let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
     let asked = record.profile.as_ref().filter(|_| record.shard.is_none());
@@ -137,6 +141,7 @@ pub(crate) mod tests {
             duration_ms: 0,
             profile: None,
             host: None,
+            exploration: None,
             shard: None,
             merged: None,
         }

@@ -72,6 +72,18 @@ impl RunFolder {
         self.path.join(folder)
     }
 
+    /// The place of a trial in the run, by the name of its folder.
+    pub(crate) fn place(trial: &str) -> Option<usize> {
+        trial.split_once('-')?.0.parse().ok()
+    }
+
+    /// The first place after all those of which something is on disk.
+    pub(crate) fn first_free(&self) -> usize {
+        let entries = fs::read_dir(&self.path).into_iter().flatten().filter_map(Result::ok);
+        let places = entries.filter_map(|entry| Self::place(entry.file_name().to_str()?));
+        places.max().map_or(0, |last| last + 1)
+    }
+
     /// Writes `run.json` in one step: a reader sees the old one or the new one.
     ///
     /// # Errors

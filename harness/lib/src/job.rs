@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{HitName, Plan, Settings};
 
+use crate::explore::ExploreRequest;
 use crate::shard::Shard;
 
 /// Where the plans come from.
@@ -18,6 +19,8 @@ pub enum Strategy {
     Scenarios(Vec<Plan>),
     /// The trials of a sweep, then plans as written.
     SweepAnd(Vec<Plan>),
+    /// Plans that nobody wrote down, drawn one after the other.
+    Explore(ExploreRequest),
 }
 
 /// One run.
@@ -33,6 +36,8 @@ pub struct RunRequest {
     pub jobs: usize,
     /// How often each trial is done.
     pub repeat: u32,
+    /// Where counterexamples that were found before are kept: in a sweep they are tried before anything else.
+    pub regressions: Option<PathBuf>,
     /// Which part of the run is done, where it is divided.
     pub shard: Option<Shard>,
     /// A new or empty directory.
@@ -53,6 +58,7 @@ impl RunRequest {
             profile: None,
             jobs: 1,
             repeat: 1,
+            regressions: None,
             shard: None,
             folder: folder.into(),
             command_line: Vec::new(),

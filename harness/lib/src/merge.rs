@@ -45,6 +45,7 @@ pub fn merge(
         trials.push(trial);
     }
     let mut record = RunRecord {
+        exploration: None,
         format: "killpoint-run".into(),
         version: RUN_VERSION,
         killpoint: parts[0].record.killpoint.clone(),

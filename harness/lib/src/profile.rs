@@ -130,6 +130,7 @@ mod tests {
 
     fn trial(scenario: Option<&str>, verdict: Verdict, evidence: TrialEvidence) -> TrialRecord {
         TrialRecord {
+            drawn: false,
             folder: "0003-a".into(),
             role: TrialRole::Faulted,
             plan: Plan { scenario: scenario.map(str::to_owned), ..Plan::default() },

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
+use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::run::{RUN_VERSION, TrialRole};
 use killpoint_model::verdict::ActionVerdict;
@@ -14,9 +15,10 @@ use killpoint_model::{
 };
 use tokio::task::JoinSet;
 
-use crate::attempt::{Ended, try_job};
-use crate::check::{run_verdict, says_nothing};
+use crate::attempt::try_job;
+use crate::check::run_verdict;
 use crate::error::RunError;
+use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
 use crate::progress::Progress;
@@ -47,26 +49,39 @@ pub async fn run<P: Progress>(request: RunRequest, progress: &P) -> Result<Finis
     Ok(Finished { record: runner.record, histories: runner.histories, folder: runner.folder })
 }
 
-struct Runner<'p, P> {
-    request: RunRequest,
-    settings: Arc<Settings>,
-    folder: RunFolder,
-    record: RunRecord,
-    histories: BTreeMap<String, History>,
+/// A run under way.
+pub(crate) struct Runner<'p, P> {
+    pub(crate) request: RunRequest,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) folder: RunFolder,
+    pub(crate) record: RunRecord,
+    pub(crate) histories: BTreeMap<String, History>,
+    /// The distinct sets of actions of the plans.
+    pub(crate) groups: Vec<Vec<ActionSpec>>,
+    /// Counterexamples that were found before.
+    regressions: Vec<Plan>,
+    /// The first place of which nothing is on disk.
+    pub(crate) first_free: usize,
     /// Two baselines per distinct set of actions.
-    baselines: Vec<Vec<History>>,
-    progress: &'p P,
-    started: Instant,
+    pub(crate) baselines: Vec<Vec<History>>,
+    /// Whether the plans that are run were drawn by an exploration.
+    pub(crate) drawing: bool,
+    /// Histories of drawn plans, until the exploration has taken note of them.
+    pub(crate) drawn: Vec<History>,
+    pub(crate) progress: &'p P,
+    pub(crate) started: Instant,
     /// When the record was last put on disk, and how long that took.
-    saved: (Instant, Duration),
+    pub(crate) saved: (Instant, Duration),
 }
-
-/// Putting the record on disk may take one part in so many of the time. The whole of it is written each time, and
-/// a long run has thousands of trials; their histories are on disk as they happen.
-const SAVING_SHARE: u32 = 20;
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
+        if let Strategy::Explore(exploring) = &request.strategy
+            && exploring.resume
+        {
+            let resumed = Resumed::open(&request.folder)?;
+            return Ok(Self::on(resumed.folder, resumed.record, request, progress).with(resumed.baselines));
+        }
         let folder = RunFolder::create(&request.folder)?;
         let settings = request.settings.clone().masked();
         let record = RunRecord {
@@ -84,32 +99,60 @@ impl<'p, P: Progress> Runner<'p, P> {
             duration_ms: 0,
             profile: request.profile.clone(),
             host: None,
+            exploration: None,
             merged: None,
         };
-        Ok(Self {
+        let regressions = match (&request.strategy, &request.regressions) {
+            (Strategy::Sweep | Strategy::SweepAnd(_), Some(folder)) => stored(folder)?,
+            _ => Vec::new(),
+        };
+        let regressions = regressions.into_iter().map(|(_, plan)| plan).collect();
+        Ok(Self { regressions, ..Self::on(folder, record, request, progress) })
+    }
+
+    fn on(folder: RunFolder, record: RunRecord, request: RunRequest, progress: &'p P) -> Self {
+        Self {
             settings: Arc::new(request.settings.clone()),
             request,
+            regressions: Vec::new(),
+            first_free: folder.first_free(),
             folder,
             record,
             histories: BTreeMap::new(),
+            groups: Vec::new(),
             baselines: Vec::new(),
+            drawing: false,
+            drawn: Vec::new(),
             progress,
             started: Instant::now(),
             saved: (Instant::now(), Duration::ZERO),
-        })
+        }
+    }
+
+    /// With the baselines of the worker's own actions, which a stored run has.
+    fn with(mut self, baselines: Vec<History>) -> Self {
+        self.groups.push(Vec::new());
+        self.baselines.push(baselines);
+        self.record.interrupted = false;
+        self
     }
 
     async fn carry_out(&mut self) -> Result<(), RunError> {
-        let groups = self.action_groups();
-        self.progress.planned(2 * groups.len());
-        for (index, actions) in groups.iter().enumerate() {
-            self.run_baselines(index, actions).await?;
+        if self.baselines.is_empty() {
+            self.groups = self.action_groups();
+            self.progress.planned(2 * self.groups.len());
+            for (index, actions) in self.groups.clone().iter().enumerate() {
+                self.run_baselines(index, actions).await?;
+            }
         }
         if self.record.interrupted || !self.baselines_compare() {
             return Ok(());
         }
         self.warn_of_doubt();
-        let plans = self.plans(&groups)?;
+        if let Strategy::Explore(exploring) = self.request.strategy.clone() {
+            return self.explore(exploring).await;
+        }
+        let plans = self.plans()?;
         let mut jobs = Vec::new();
         for repetition in 1..=self.request.repeat {
             for (plan, group) in &plans {
@@ -166,13 +209,13 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     /// The distinct sets of actions that the plans need; each has its own baselines.
-    fn action_groups(&self) -> Vec<Vec<killpoint_model::plan::ActionSpec>> {
+    fn action_groups(&self) -> Vec<Vec<ActionSpec>> {
         let (mut groups, plans) = match &self.request.strategy {
             Strategy::Scenarios(plans) => (Vec::new(), plans.as_slice()),
             Strategy::SweepAnd(plans) => (vec![Vec::new()], plans.as_slice()),
-            Strategy::Sweep | Strategy::Boundaries(_) => (vec![Vec::new()], &[][..]),
+            Strategy::Sweep | Strategy::Boundaries(_) | Strategy::Explore(_) => (vec![Vec::new()], &[][..]),
         };
-        for plan in plans {
+        for plan in plans.iter().chain(&self.regressions) {
             if !groups.contains(&plan.actions) {
                 groups.push(plan.actions.clone());
             }
@@ -180,10 +223,10 @@ impl<'p, P: Progress> Runner<'p, P> {
         groups
     }
 
-    async fn run_baselines(
+    pub(crate) async fn run_baselines(
         &mut self,
         group: usize,
-        actions: &[killpoint_model::plan::ActionSpec],
+        actions: &[ActionSpec],
     ) -> Result<(), RunError> {
         let baseline = |name: &str| Plan {
             name: name.to_owned(),
@@ -197,19 +240,17 @@ impl<'p, P: Progress> Runner<'p, P> {
             if self.record.interrupted {
                 return Ok(());
             }
-            let job = Job { index: self.record.trials.len(), repetition: 1, plan: baseline(name), group };
+            let job = Job { index: self.next_index(), repetition: 1, plan: baseline(name), group };
             self.run_jobs(vec![job], role).await?;
         }
         Ok(())
     }
 
     /// The plans of the strategy, bound to this worker, with the group whose baselines they belong to.
-    fn plans(
-        &mut self,
-        groups: &[Vec<killpoint_model::plan::ActionSpec>],
-    ) -> Result<Vec<(Plan, usize)>, RunError> {
+    fn plans(&mut self) -> Result<Vec<(Plan, usize)>, RunError> {
         let mut diagnostics = Vec::new();
-        let mut plans = Vec::new();
+        let mut plans = self.scenarios(self.regressions.clone(), &mut diagnostics);
+        diagnostics.extend(self.stale_regressions(&plans));
         match self.request.strategy.clone() {
             Strategy::Sweep => plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics)),
             Strategy::Boundaries(names) => {
@@ -219,12 +260,14 @@ impl<'p, P: Progress> Runner<'p, P> {
                 plans.extend(self.sweep(&settings, &mut diagnostics));
             }
             Strategy::Scenarios(scenarios) => {
-                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
+                plans.extend(self.scenarios(scenarios, &mut diagnostics));
             }
             Strategy::SweepAnd(scenarios) => {
                 plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics));
-                plans.extend(self.scenarios(scenarios, groups, &mut diagnostics));
+                plans.extend(self.scenarios(scenarios, &mut diagnostics));
             }
+            // It draws its own.
+            Strategy::Explore(_) => {}
         }
         for (plan, _) in &plans {
             diagnostics.extend(parameter_problems(plan));
@@ -240,14 +283,9 @@ impl<'p, P: Progress> Runner<'p, P> {
     }
 
     /// Plans as written, bound to this worker.
-    fn scenarios(
-        &self,
-        scenarios: Vec<Plan>,
-        groups: &[Vec<killpoint_model::plan::ActionSpec>],
-        diagnostics: &mut Vec<Diagnostic>,
-    ) -> Vec<(Plan, usize)> {
+    fn scenarios(&self, scenarios: Vec<Plan>, diagnostics: &mut Vec<Diagnostic>) -> Vec<(Plan, usize)> {
         let bind = |plan: Plan| {
-            let group = groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
+            let group = self.groups.iter().position(|actions| *actions == plan.actions).unwrap_or_default();
             let (bound, notes) = killpoint_scenarios::bind(&plan, &self.settings, &self.reached(group));
             diagnostics.extend(notes);
             (bound, group)
@@ -265,7 +303,8 @@ impl<'p, P: Progress> Runner<'p, P> {
         sweep.trials.into_iter().chain(asked).map(|plan| (plan, 0)).collect()
     }
 
-    fn reached(&self, group: usize) -> BTreeSet<HitName> {
+    /// The hits of a group's baselines.
+    pub(crate) fn reached(&self, group: usize) -> BTreeSet<HitName> {
         let events = self.baselines.get(group).into_iter().flatten().flat_map(|history| &history.events);
         events
             .filter_map(|event| match &event.event {
@@ -275,7 +314,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             .collect()
     }
 
-    async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
+    /// Runs and judges some trials, several at the same time.
+    pub(crate) async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
         let baselines: Vec<Arc<Vec<History>>> = self.baselines.iter().cloned().map(Arc::new).collect();
         let mut waiting = jobs.into_iter();
         let mut running = JoinSet::new();
@@ -306,97 +346,6 @@ impl<'p, P: Progress> Runner<'p, P> {
                 },
             }
         }
-    }
-
-    /// Judges a trial that ended, and puts it on record.
-    fn take(&mut self, ended: Ended) -> Result<(), RunError> {
-        let broken = self.broken_baseline(&ended);
-        let history = &ended.result.history;
-        let verdict = broken.is_none().then(|| ended.judged.clone());
-        if self.record.profile.is_some() && self.record.host.is_none() {
-            self.record.host = Some(host::observe(&self.folder.trial(&ended.folder), &self.settings));
-        }
-        if verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds) {
-            self.folder.tidy(&ended.folder);
-        }
-        let trial = TrialRecord {
-            replay: self.replay(&ended)?,
-            folder: ended.folder,
-            role: ended.role,
-            plan: ended.job.plan,
-            repetition: ended.job.repetition,
-            verdict,
-            duration_ms: ended.duration_ms,
-            shard: None,
-        };
-        if ended.role != TrialRole::Faulted
-            && let Some(pair) = self.baselines.get_mut(ended.job.group)
-        {
-            pair.push(history.clone());
-        }
-        self.histories.insert(trial.folder.clone(), ended.result.history);
-        self.progress.finished(&trial);
-        self.record.trials.push(trial);
-        self.record.verdict = run_verdict(&self.record);
-        self.record.duration_ms = self.started.elapsed().as_millis() as u64;
-        self.record.warnings.extend(broken.clone());
-        self.save()?;
-        broken.map_or(Ok(()), |why| Err(RunError::SetupFailed(why)))
-    }
-
-    /// Puts the record on disk, where that does not take too large a share of the time.
-    fn save(&mut self) -> Result<(), RunError> {
-        let (at, took) = self.saved;
-        if at.elapsed() >= took * SAVING_SHARE {
-            let begun = Instant::now();
-            self.folder.write(&self.record)?;
-            self.saved = (Instant::now(), begun.elapsed());
-        }
-        Ok(())
-    }
-
-    /// Why a baseline can't be judged, if so: then the set-up failed, and nothing can be compared with it.
-    fn broken_baseline(&self, ended: &Ended) -> Option<String> {
-        let history = &ended.result.history;
-        let why = match &ended.result.error {
-            _ if ended.role == TrialRole::Faulted => return None,
-            Some(error) => return Some(format!("the baseline: {error}")),
-            None if !says_nothing(history) => return None,
-            None => history.events.iter().find_map(|event| match &event.event {
-                EventKind::NotSettled { why } => Some(why),
-                _ => None,
-            }),
-        };
-        let what = why.map_or_else(
-            || {
-                "without any fault the worker sent nothing to the provider and its ledger shows no row; \
-                 is the provider's address wired in (`{provider.rest}`), and is there something to do?"
-                    .to_owned()
-            },
-            |why| format!("without any fault the worker sent nothing, and {why}"),
-        );
-        let output = killpoint_engine::output_tail(&self.folder.trial(&ended.folder));
-        Some(format!("the baseline: {what}{output}"))
-    }
-
-    /// The command that replays one trial, and the scenario file that it needs.
-    fn replay(&self, ended: &Ended) -> Result<String, RunError> {
-        let (begin, end) = &self.request.replay;
-        let plan = &ended.job.plan;
-        let selection = match plan.faults.as_slice() {
-            [] if plan.rules.is_empty() => String::new(),
-            [fault] if plan.rules.is_empty() && plan.scenario.is_none() && fault.fault.name == "kill" => {
-                format!(" --boundary '{}'", fault.at)
-            }
-            _ => {
-                let path = self.folder.trial(&ended.folder).join("scenario.toml");
-                std::fs::write(&path, killpoint_scenarios::to_toml(plan))
-                    .map_err(|error| RunError::File { path: path.clone(), error })?;
-                format!(" --scenario '{}'", path.display())
-            }
-        };
-        let end = if end.is_empty() { String::new() } else { format!(" {end}") };
-        Ok(format!("{begin}{selection}{end}"))
     }
 
     /// A rule of the configuration that no trial met is a misspelt one, or says nothing.

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod diagnostic;
 pub mod event;
 pub mod exit_code;
+pub mod exploration;
 pub mod finding;
 pub mod history;
 pub mod hit;

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::checklist::{HostFacts, RunProfile};
+use crate::exploration::Exploration;
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::shard::{MergedRecord, ShardRecord};
@@ -43,9 +44,21 @@ pub struct TrialRecord {
     pub replay: String,
     /// Wall time in milliseconds.
     pub duration_ms: u64,
+    /// Whether its plan was drawn by an exploration.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub drawn: bool,
     /// In a merged run the part that ran it. It was compared with the baselines of that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<u32>,
+}
+
+impl TrialRecord {
+    /// Whether its verdict counts for the run. Whoever draws a plan can't know whether its moments will come; one
+    /// whose moments did not says nothing of the worker.
+    pub fn counts(&self) -> bool {
+        let vacuous = self.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Vacuous);
+        !(self.drawn && vacuous)
+    }
 }
 
 /// One run: a directory with this record and a folder per trial.
@@ -80,6 +93,9 @@ pub struct RunRecord {
     /// What was seen of the machine and of the worker's files, where a profile asks for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostFacts>,
+    /// What an exploration did and found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exploration: Option<Exploration>,
     /// Which part of a divided run this is; absent where it is a whole one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardRecord>,

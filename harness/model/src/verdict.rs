@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::finding::InvariantOutcome;
+use crate::finding::{InvariantOutcome, InvariantStatus};
 use crate::provider::Counters;
 use crate::text_enum::text_enum;
 
@@ -137,6 +137,13 @@ pub struct TrialVerdict {
     pub actions: Vec<ActionOutcome>,
     /// The provider's three numbers.
     pub counters: Counters,
+}
+
+impl TrialVerdict {
+    /// The invariants that are violated, causes before what comes of them.
+    pub fn violated(&self) -> impl Iterator<Item = &InvariantOutcome> {
+        self.outcomes.iter().filter(|outcome| outcome.status == InvariantStatus::Violated)
+    }
 }
 
 #[cfg(test)]

@@ -50,6 +50,7 @@ pub(crate) fn golden() -> Golden {
     ];
     Golden {
         record: RunRecord {
+            exploration: None,
             format: "killpoint-run".into(),
             version: RUN_VERSION,
             killpoint: "0.1.0".into(),
@@ -131,6 +132,7 @@ fn drop_rule() -> Rule {
 
 pub(crate) fn trial(folder: &str, role: TrialRole, plan: Plan, verdict: TrialVerdict) -> TrialRecord {
     TrialRecord {
+        drawn: false,
         folder: folder.into(),
         role,
         plan,

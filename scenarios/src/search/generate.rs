@@ -14,7 +14,7 @@ use super::coverage::{Coverage, Pair, outcome_of};
 use super::family::Family;
 use super::menu::{LOOKUP_REPLIES, Menu, NTH_MAX};
 use super::space::{GENERATIONS_MAX, PRODUCER_MARK, Space};
-use super::stroke::{Place, Stroke};
+use super::stroke::{Place, Stroke, delays_acceptance};
 use crate::rule::plans_name;
 
 /// Part of what the numbers of a case come from; another text gives other plans for the same seeds.
@@ -255,13 +255,13 @@ fn assemble(menu: &Menu, groups: &[Group], shape: usize, workers: u32) -> Plan {
     for group in groups {
         // The end of a group is what it is about; where not even the first group fits, its end must do.
         let group = if plan.is_baseline() { &group[group.len().saturating_sub(room)..] } else { group };
-        if group.len() > room || group.iter().any(|part| is_there(&plan, part)) {
+        if group.len() > room || group.iter().any(|part| is_out_of_place(&plan, part)) {
             continue;
         }
         room -= group.len();
         for part in group {
             // An earlier kill may have met the moment that is aimed at.
-            if !is_there(&plan, part) {
+            if !is_out_of_place(&plan, part) {
                 workers = workers.max(put(&mut plan, part));
             }
         }
@@ -282,10 +282,12 @@ pub(super) fn named(mut plan: Plan) -> Plan {
     plan
 }
 
-fn is_there(plan: &Plan, part: &Part) -> bool {
+/// Whether a part has no place in a plan: it is there already, or no worker could be right under it.
+fn is_out_of_place(plan: &Plan, part: &Part) -> bool {
     match part {
         Part::Fault { at, fault, .. } => {
-            plan.faults.iter().any(|other| other.at == *at && other.fault.name == fault.name)
+            delays_acceptance(at, fault)
+                || plan.faults.iter().any(|other| other.at == *at && other.fault.name == fault.name)
         }
         Part::Rule { matches, .. } => plan.rules.iter().any(|other| other.matches == *matches),
     }

@@ -11,6 +11,7 @@ use killpoint_model::{Fault, HitName, Plan, ProviderPlan, Source};
 
 use super::generate::named;
 use super::space::Space;
+use super::stroke::delays_acceptance;
 
 /// Parameters that only say how long something takes.
 const DURATIONS: &[&str] = &["by", "for", "grace", "limit", "quiet"];
@@ -133,11 +134,13 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a plan fails. One that does nothing, or that no file can hold, is not tried.
+    /// Whether a plan fails. One that does nothing, that no file can hold, or under which no worker could be right is
+    /// not tried.
     fn fails(&self, plan: Plan) -> Result<bool, Untried> {
         let mut seen = BTreeSet::new();
         let twice = plan.faults.iter().any(|fault| !seen.insert((&fault.at, &fault.fault.name)));
-        if twice || plan.is_baseline() {
+        let unfair = plan.faults.iter().any(|fault| delays_acceptance(&fault.at, &fault.fault));
+        if twice || unfair || plan.is_baseline() {
             return Ok(false);
         }
         let plan = renumbered(plan);

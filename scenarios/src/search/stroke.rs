@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use killpoint_model::Fault;
+use killpoint_model::{Fault, HitName, Source};
 use serde_json::Value;
 
 use super::family::Family;
@@ -42,6 +42,15 @@ impl Stroke {
     fn among(self, workers_min: u32) -> Self {
         Self { workers_min, ..self }
     }
+}
+
+/// Whether a fault takes its time at a moment at which a request waits to be accepted. The request is accepted later than
+/// any worker waits for an answer, and a lookup meanwhile denies it: without a provider that dedupes no worker is right
+/// under that. Late acceptance is staged by provider plans, whose times a worker can be told.
+pub(super) fn delays_acceptance(at: &HitName, fault: &Fault) -> bool {
+    let waits = at.source == Some(Source::Provider) && ["connected", "received"].contains(&at.point.as_str());
+    let lasts = ["second-worker", "store-second", "stop"].contains(&fault.name.as_str());
+    waits && (lasts || fault.with.contains_key("answer-after"))
 }
 
 fn fault<const N: usize>(name: &str, with: [(&str, Value); N]) -> Fault {
@@ -147,12 +156,10 @@ fn stores() -> Vec<(u32, Stroke)> {
 }
 
 fn store_losses(families: &BTreeSet<Family>) -> Vec<(u32, Stroke)> {
-    let rollback = |commits: u32| fault("store-rollback", [("commits", commits.into())]);
     let copied = |then: Fault| Stroke::of([Fault::named("store-copy"), then]).at(Place::Apart);
     let mut losses = vec![
-        (1, Stroke::of([rollback(1)])),
-        (1, Stroke::of([rollback(2)])),
-        (1, Stroke::of([Fault::named("power-cut")])),
+        // No commit that reached the disk is taken back here (`store-rollback`): no worker could be right under that.
+        (2, Stroke::of([Fault::named("power-cut")])),
         (2, copied(Fault::named("store-restore"))),
     ];
     if families.contains(&Family::SecondWorker) {
@@ -172,6 +179,18 @@ mod tests {
         let strokes = strokes(&all, &all);
         assert_eq!(strokes[0].1, Stroke::of([Fault::named("kill")]));
         assert!(strokes.len() > 30, "{}", strokes.len());
+    }
+
+    #[test]
+    fn a_request_is_not_held_for_long_before_it_is_accepted() {
+        let at = |text: &str| text.parse::<HitName>().unwrap();
+        let second = fault("second-worker", []);
+        assert!(delays_acceptance(&at("provider:received#2"), &second));
+        assert!(delays_acceptance(&at("provider:connected[1]#1"), &fault("stop", [])));
+        assert!(delays_acceptance(&at("provider:received#1"), &terminations()[3].1.faults[0]));
+        assert!(!delays_acceptance(&at("provider:committed#1"), &second), "it is accepted already");
+        assert!(!delays_acceptance(&at("mark:received#1"), &second), "a mark of that name");
+        assert!(!delays_acceptance(&at("provider:received#1"), &Fault::named("kill")));
     }
 
     #[test]

@@ -4,10 +4,12 @@ mod check;
 mod demo;
 pub(crate) mod demo_worker;
 mod explain;
+mod explore;
 mod list;
 mod mark;
 mod merge;
 mod provider;
+mod replay;
 mod report;
 mod run;
 mod selftest;
@@ -24,6 +26,10 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Run the gate: baseline, then a trial per boundary and provider plan
     Run(run::Run),
+    /// Draw plans that nobody wrote down, make what is red small, and keep it as a scenario file
+    Explore(explore::Explore),
+    /// Do one plan again, from a replay token or a scenario file
+    Replay(replay::Replay),
     /// Judge a stored run again, offline
     Check(check::Check),
     /// Show a stored run
@@ -48,6 +54,8 @@ impl Command {
         match self {
             Self::Demo(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Explore(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Report(command) => command.run(),
             Self::Merge(command) => command.run(),

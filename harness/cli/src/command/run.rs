@@ -7,10 +7,10 @@ use killpoint::model::{ExitCode, Settings};
 use killpoint::{RunRequest, scenarios};
 
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown};
+use crate::invocation::{Selection, Shown, regressions_beside};
 
 /// Where the configuration is read from unless told otherwise.
-const CONFIG: &str = "killpoint.toml";
+pub(super) const CONFIG: &str = "killpoint.toml";
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
@@ -48,20 +48,19 @@ impl Run {
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),
             replay,
+            regressions: self.command.is_empty().then(|| regressions_beside(&self.config_path())),
             ..RunRequest::sweep(settings, "")
         })
     }
 
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
+    }
+
     fn settings(&self) -> Result<(Settings, (String, String)), Diagnosed> {
         if self.command.is_empty() {
-            let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
-            let settings = crate::diagnostics::load(&path, |text, file| {
-                // The file's path first: the folder of a bare file name is empty, and has no absolute form.
-                let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
-                let folder = absolute.parent().unwrap_or(Path::new("/"));
-                scenarios::load_config(text, file, folder, &killpoint::catalog())
-            })?;
-            return Ok((settings, killpoint::replay_of_config(&path)));
+            let path = self.config_path();
+            return Ok((load_config(&path)?, killpoint::replay_of_config(&path)));
         }
         if self.config.is_some() {
             return Err(Diagnosed::one(
@@ -75,4 +74,14 @@ impl Run {
         let replay = killpoint::replay_of_command(&self.command);
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))
     }
+}
+
+/// Reads a configuration.
+pub(super) fn load_config(path: &Path) -> Result<Settings, Diagnosed> {
+    crate::diagnostics::load(path, |text, file| {
+        // The file's path first: the folder of a bare file name is empty, and has no absolute form.
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let folder = absolute.parent().unwrap_or(Path::new("/"));
+        scenarios::load_config(text, file, folder, &killpoint::catalog())
+    })
 }

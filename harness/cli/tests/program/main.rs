@@ -6,6 +6,7 @@ mod bench;
 mod clock;
 mod deploy;
 mod durability;
+mod explore;
 mod input;
 mod interruption;
 mod ledgers;

@@ -8,8 +8,10 @@ use crate::bench::Bench;
 #[test]
 fn the_help_of_every_command() {
     let bench = Bench::new();
-    let commands =
-        ["", "demo", "run", "check", "report", "merge", "list", "explain", "provider", "mark", "selftest"];
+    let commands = [
+        "", "demo", "run", "explore", "replay", "check", "report", "merge", "list", "explain", "provider",
+        "mark", "selftest",
+    ];
     for command in commands {
         let words: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let said = bench.killpoint(&words).exits(Holds);

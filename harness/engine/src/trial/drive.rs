@@ -13,7 +13,7 @@ use super::hits::{Onward, Reached};
 use super::settle::{AfterExit, Rest, after_exit};
 use super::setup::COMMANDS;
 use super::tally::Exchange;
-use super::worker::{Life, Start};
+use super::worker::{Life, Start, Worker};
 use crate::boundaries::{Signal, provider};
 use crate::error::TrialError;
 use crate::os::SlotEvent;
@@ -90,8 +90,9 @@ impl Trial {
     }
 
     async fn tick(&mut self) -> Result<(), TrialError> {
-        if self.has_live_worker() && self.sample_ledger().await? == Onward::Dead {
-            self.revive().await?;
+        if self.has_live_worker() {
+            let onward = self.sample_ledger().await?;
+            self.revive_if(onward).await?;
         }
         self.end_active(false);
         self.end_terminations().await?;
@@ -343,8 +344,13 @@ impl Trial {
         })
     }
 
+    /// Starts again whom the hit's fault killed, be it who waits at the hit or another one.
     async fn revive_if(&mut self, onward: Onward) -> Result<(), TrialError> {
-        if onward == Onward::Dead { self.revive().await } else { Ok(()) }
+        let killed = |worker: &Worker| worker.is_worker() && worker.life == Life::Killed;
+        if onward == Onward::Dead || self.workers.values().any(killed) {
+            return self.revive().await;
+        }
+        Ok(())
     }
 
     /// Starts every killed worker again, on the same ledger, once nothing of the old life is left at the

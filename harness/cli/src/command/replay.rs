@@ -1,0 +1,92 @@
+//! `killpoint replay`: one plan again, from a token or a scenario file.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use killpoint::model::{ExitCode, Plan, Settings};
+use killpoint::scenarios::search::token::{Target, Token};
+use killpoint::{RunRequest, Strategy, worker_id};
+
+use super::demo_worker::{self, Variant};
+use super::run::{CONFIG, load_config};
+use crate::diagnostics::Diagnosed;
+use crate::invocation::{Selection, Shown, folder_or_default, scenario};
+use crate::show;
+
+/// Arguments of `replay`.
+#[derive(Debug, Args)]
+pub(crate) struct Replay {
+    /// A token that begins with kp1:, or a scenario file
+    #[arg(value_name = "TOKEN|FILE")]
+    what: String,
+    /// The configuration, for a token that is not of the built-in worker [default: killpoint.toml]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// How often the trial is done
+    #[arg(long, value_name = "N", default_value = "1")]
+    repeat: std::num::NonZeroU32,
+    /// Trials at the same time [default: twice the processors, because trials mostly wait]
+    #[arg(long, value_name = "N")]
+    jobs: Option<std::num::NonZeroU16>,
+    /// A new or empty folder for the run [default: killpoint-runs/TIME]
+    #[arg(long, value_name = "DIR")]
+    run_dir: Option<PathBuf>,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+impl Replay {
+    pub(crate) fn run(self) -> ExitCode {
+        match self.request() {
+            Ok(request) => self.shown.run(request),
+            Err(problems) => problems.complain(),
+        }
+    }
+
+    fn request(&self) -> Result<RunRequest, Diagnosed> {
+        let (plan, target, noted) = self.plan()?;
+        let (settings, replay) = self.settings(&target)?;
+        if noted.is_some_and(|noted| noted != worker_id(&settings)) {
+            show::note(
+                "the worker's settings differ from those that the token was made with; its verdict may differ, too",
+            );
+        }
+        Ok(RunRequest {
+            strategy: Strategy::Scenarios(vec![plan]),
+            jobs: Selection::jobs_or_default(self.jobs),
+            repeat: self.repeat.get(),
+            command_line: std::env::args().skip(1).collect(),
+            replay: (replay, String::new()),
+            ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
+        })
+    }
+
+    /// The plan, its worker, and the settings that it was made with where that is known.
+    fn plan(&self) -> Result<(Plan, Target, Option<String>), Diagnosed> {
+        if Path::new(&self.what).is_file() {
+            return Ok((scenario(&self.what)?, Target::Config, None));
+        }
+        let token =
+            Token::decode(&self.what).map_err(|error| Diagnosed::one("bad-token", &error.to_string()))?;
+        Ok((token.plan, token.target, token.settings_id))
+    }
+
+    fn settings(&self, target: &Target) -> Result<(Settings, String), Diagnosed> {
+        match target {
+            Target::Demo { .. } if self.config.is_some() => {
+                let what =
+                    "the token is of the built-in worker, and --config names another one; leave --config out";
+                Err(Diagnosed::one("two-workers", what))
+            }
+            Target::Demo { bug } => {
+                let words = bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
+                let settings = demo_worker::settings(bug.as_deref(), Variant::Plain)?;
+                Ok((settings, format!("killpoint demo{words}")))
+            }
+            Target::Config => {
+                let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
+                Ok((load_config(&path)?, format!("killpoint run --config '{}'", path.display())))
+            }
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Exploring: baselines, stored counterexamples, then plans that nobody wrote down, until one is red or the budget is
+//! spent. What is red is confirmed, made small, confirmed again and written as a scenario file.
+
+mod hunt;
+mod regressions;
+mod resume;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use killpoint_model::event::EventKind;
+use killpoint_model::exploration::{CoveredPair, Exploration, ExplorationEnd};
+use killpoint_model::plan::ActionSpec;
+use killpoint_model::run::TrialRole;
+use killpoint_model::{History, Plan, Settings, TrialRecord, Verdict};
+use killpoint_scenarios::search::token::Target;
+use killpoint_scenarios::search::{Coverage, Space, next_plan};
+
+use crate::error::RunError;
+use crate::job::Job;
+use crate::progress::Progress;
+use crate::run::Runner;
+use crate::shard::settings_id;
+
+pub(crate) use regressions::stored;
+pub(crate) use resume::Resumed;
+
+/// Plans that were tried already are drawn again now and then; after so many in a row there is nothing left.
+const REDRAWS_MAX: u32 = 500;
+/// Sets of actions that get baselines of their own, at most.
+const GROUPS_MAX: usize = 200;
+
+/// What an exploration is given.
+#[derive(Debug, Clone)]
+pub struct ExploreRequest {
+    /// The seed of the plans that are drawn.
+    pub seed: u64,
+    /// How long new plans are drawn; no limit where absent.
+    pub time: Option<Duration>,
+    /// How many plans are drawn; no limit where absent.
+    pub cases: Option<u32>,
+    /// Where counterexamples are kept as scenario files, and read from.
+    pub regressions: PathBuf,
+    /// The worker, for replay tokens.
+    pub target: Target,
+    /// Whether the run's folder holds an exploration that is to go on.
+    pub resume: bool,
+}
+
+/// What a replay token says of the settings of the worker that it is for: the same in another folder.
+pub fn worker_id(settings: &Settings) -> String {
+    let mut settings = settings.clone().masked();
+    settings.worker.command.cwd = PathBuf::new();
+    settings_id(&settings)
+}
+
+/// An exploration under way.
+pub(crate) struct Search {
+    request: ExploreRequest,
+    space: Space,
+    coverage: Coverage,
+    /// What was tried, by its contents.
+    tried: BTreeSet<String>,
+    exploration: Exploration,
+    until: Option<Instant>,
+}
+
+impl<P: Progress> Runner<'_, P> {
+    /// Explores until something is found or the budget is spent.
+    pub(crate) async fn explore(&mut self, request: ExploreRequest) -> Result<(), RunError> {
+        let Some(baseline) = self.baselines.first().and_then(|pair| pair.first()) else { return Ok(()) };
+        let space = Space::of(&self.settings, baseline);
+        let mut search = Search {
+            coverage: Coverage::default(),
+            tried: BTreeSet::new(),
+            exploration: Exploration {
+                seed: request.seed,
+                cases: 0,
+                plans_about: space.size(),
+                ended: ExplorationEnd::Interrupted,
+                covered: Vec::new(),
+                unseen: Vec::new(),
+                differs: self.baselines.first().and_then(|pair| first_difference(pair)),
+                counterexamples: Vec::new(),
+                regressions: Vec::new(),
+            },
+            until: request.time.map(|time| Instant::now() + time),
+            request,
+            space,
+        };
+        for history in self.baselines.iter().flatten() {
+            search.coverage.note(history);
+        }
+        self.take_up(&mut search)?;
+        let outcome = self.carry_on(&mut search).await;
+        search.close(self.record.interrupted);
+        self.record.exploration = Some(search.exploration);
+        outcome
+    }
+
+    async fn carry_on(&mut self, search: &mut Search) -> Result<(), RunError> {
+        self.try_regressions(search).await?;
+        while !self.record.interrupted && !search.is_over() {
+            let begun = self.record.trials.len();
+            let plans = search.draw(self.request.jobs.max(1));
+            if plans.is_empty() {
+                search.exploration.ended = ExplorationEnd::Exhausted;
+                break;
+            }
+            self.try_drawn(&plans, 1).await?;
+            let red = self.learn(search, begun);
+            for (case, found) in red {
+                self.hunt(search, case, found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs plans that were drawn, so many times each. Returns nothing where the run was interrupted.
+    async fn try_drawn(&mut self, plans: &[Plan], repeat: u32) -> Result<(), RunError> {
+        let mut jobs = Vec::new();
+        let begun = self.next_index();
+        for repetition in 1..=repeat {
+            for plan in plans {
+                let group = self.group_of(&plan.actions).await?;
+                jobs.push(Job { index: begun, repetition, plan: plan.clone(), group });
+            }
+        }
+        // Baselines may have come in between.
+        let begun = self.next_index();
+        for (number, job) in jobs.iter_mut().enumerate() {
+            job.index = begun + number;
+        }
+        self.progress.planned(begun + jobs.len());
+        self.drawing = true;
+        let outcome = self.run_jobs(jobs, TrialRole::Faulted).await;
+        self.drawing = false;
+        outcome
+    }
+
+    /// The baselines of a set of actions, made where there are none.
+    async fn group_of(&mut self, actions: &[ActionSpec]) -> Result<usize, RunError> {
+        let known = self.groups.iter().position(|group| group == actions);
+        if let Some(group) = known {
+            return Ok(group);
+        }
+        if self.groups.len() >= GROUPS_MAX {
+            return Err(RunError::SetupFailed(format!(
+                "an exploration has at most {GROUPS_MAX} sets of actions"
+            )));
+        }
+        let group = self.groups.len();
+        self.groups.push(actions.to_vec());
+        self.run_baselines(group, actions).await?;
+        Ok(group)
+    }
+
+    /// Takes note of what the trials from `begun` on showed. Returns those that are red, each with its case, the
+    /// first one for each invariant.
+    fn learn(&mut self, search: &mut Search, begun: usize) -> Vec<(u32, TrialRecord)> {
+        let mut ended: Vec<TrialRecord> =
+            self.record.trials[begun..].iter().filter(|trial| trial.drawn).cloned().collect();
+        ended.sort_by(|a, b| a.folder.cmp(&b.folder));
+        for history in std::mem::take(&mut self.drawn) {
+            search.coverage.note(&history);
+        }
+        let mut red: Vec<(u32, TrialRecord)> = Vec::new();
+        for trial in ended {
+            search.exploration.cases += 1;
+            let Some(invariant) = first_violated(&trial) else { continue };
+            if red.iter().all(|(_, other)| first_violated(other) != Some(invariant)) {
+                red.push((search.exploration.cases, trial));
+            }
+        }
+        red
+    }
+}
+
+impl Search {
+    /// Plans that were not tried yet; none where there is nothing left.
+    fn draw(&mut self, count: usize) -> Vec<Plan> {
+        let wanted = self
+            .request
+            .cases
+            .map_or(count, |cases| count.min(cases.saturating_sub(self.exploration.cases) as usize));
+        let mut plans = Vec::new();
+        let mut redraws = 0;
+        // Each plan that was tried or drawn before moves the sequence on, so that a seed gives one sequence.
+        let mut number = self.tried.len() as u32;
+        while plans.len() < wanted && redraws < REDRAWS_MAX {
+            let plan =
+                next_plan(&self.space, &self.coverage, self.request.seed, number.wrapping_add(redraws));
+            if self.tried.insert(plan.content_id()) {
+                plans.push(plan);
+                number += 1;
+            } else {
+                redraws += 1;
+            }
+        }
+        plans
+    }
+
+    fn is_over(&mut self) -> bool {
+        let over = if !self.exploration.counterexamples.is_empty() {
+            Some(ExplorationEnd::Counterexample)
+        } else if self.until.is_some_and(|until| Instant::now() >= until) {
+            Some(ExplorationEnd::Time)
+        } else if self.request.cases.is_some_and(|cases| self.exploration.cases >= cases) {
+            Some(ExplorationEnd::Cases)
+        } else {
+            None
+        };
+        over.inspect(|end| self.exploration.ended = *end).is_some()
+    }
+
+    /// Puts the coverage on record.
+    fn close(&mut self, interrupted: bool) {
+        if interrupted {
+            self.exploration.ended = ExplorationEnd::Interrupted;
+        }
+        for (boundary, outcomes) in self.coverage.matrix() {
+            for (outcome, generations) in outcomes {
+                self.exploration.covered.extend(generations.iter().map(|(generation, seen)| CoveredPair {
+                    boundary: boundary.clone(),
+                    outcome: outcome.clone(),
+                    generation: *generation,
+                    reached: seen.reached,
+                    struck: seen.struck,
+                }));
+            }
+        }
+        let unseen = self.coverage.unseen(&self.space).into_iter();
+        self.exploration.unseen = unseen
+            .map(|pair| CoveredPair {
+                boundary: pair.boundary,
+                outcome: pair.outcome,
+                generation: pair.generation,
+                reached: 0,
+                struck: 0,
+            })
+            .collect();
+    }
+}
+
+/// The invariant that a red trial violates first.
+fn first_violated(trial: &TrialRecord) -> Option<&str> {
+    let judged = trial.verdict.as_ref().filter(|judged| judged.verdict == Verdict::Violated)?;
+    // A trial can be red by what became of an action alone.
+    Some(judged.violated().next().map_or("the verdict on an action", |outcome| outcome.invariant.as_str()))
+}
+
+/// Where two fault-free trials differ in the moments that they reached, if they do.
+fn first_difference(pair: &[History]) -> Option<String> {
+    let [one, other] = pair else { return None };
+    let hits = |history: &History| -> Vec<String> {
+        let hits = history.events.iter().filter_map(|event| match &event.event {
+            // What sampling shows comes sooner or later by luck.
+            EventKind::Hit { hit, exact: true, .. } => Some(hit.to_string()),
+            _ => None,
+        });
+        hits.collect()
+    };
+    let (one, other) = (hits(one), hits(other));
+    let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
+    let name = |hits: &[String]| hits.get(at).map_or_else(|| "its end".to_owned(), |hit| format!("`{hit}`"));
+    let number = at + 1;
+    Some(format!("moment {number} is {} in the one and {} in the other", name(&one), name(&other)))
+}
