@@ -21,6 +21,7 @@ mod job;
 mod profile;
 mod progress;
 mod run;
+pub mod simulate;
 
 pub use catalog::catalog;
 pub use check::{Checked, check};

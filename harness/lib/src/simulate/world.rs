@@ -1,0 +1,568 @@
+//! The world around the workers: the provider, the clock, and who acts next.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use fake_provider::core::Core;
+use killpoint_engine::boundaries::HitCounter;
+use killpoint_model::event::{
+    CommandRole, Containment, EventKind, KillProof, ProcessLimit, SettledBy,
+};
+use killpoint_model::plan::{ActionSpec, FaultAt};
+use killpoint_model::provider::ProviderEvent;
+use killpoint_model::{LedgerView, Plan, Settings, Source};
+
+use super::act::{Act, Answer, Desk, Found, Outcome};
+use super::dice::Dice;
+use super::ledger::Ledger;
+use super::life::{Life, TIMEOUT_MS};
+use super::record::Record;
+use super::truth::Trace;
+use super::wire::Exchange;
+use super::workers::ModelWorker;
+
+/// Steps of one trial after which the model itself is at fault.
+const STEPS_MAX: u32 = 200_000;
+
+/// What a drive waits for; as in a real trial.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Goal {
+    Elapsed { until_us: u64 },
+    Gone { worker: u32, until_us: u64 },
+    WorkerRests { worker: u32, quiet_us: u64 },
+    Settled,
+}
+
+/// Where a worker is in its lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    Running,
+    Killed,
+    /// It ended by itself and is to be started again.
+    Again,
+    Done,
+}
+
+/// What a living worker waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// Its turn.
+    Thinking,
+    /// The harness's answer at a mark.
+    AtMark(&'static str),
+    /// A commit to be durable.
+    Committing,
+    /// An answer over the wire, or its own time-out.
+    Calling { exchange: u32, asks: bool },
+    /// The harness, which does something at its hit.
+    Held,
+}
+
+/// One worker.
+pub(super) struct Process {
+    pub(super) stage: Stage,
+    pub(super) doing: Doing,
+    /// When it goes on, in microseconds.
+    pub(super) wake: Option<u64>,
+    pub(super) stopped: bool,
+    pub(super) lives: u32,
+    pub(super) desk: Rc<Desk>,
+    life: Option<Pin<Box<dyn Future<Output = i32>>>>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process").field("stage", &self.stage).field("doing", &self.doing).finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    pub(super) fn is_live(&self) -> bool {
+        self.stage == Stage::Running
+    }
+
+    /// Its life is over.
+    pub(super) fn drop_life(&mut self, stage: Stage) {
+        self.life = None;
+        (self.stage, self.wake, self.stopped) = (stage, None, false);
+    }
+}
+
+/// Who acts next.
+enum Actor {
+    Process(u32),
+    Exchange(u32),
+    Provider,
+    Termination,
+}
+
+/// One trial under way.
+#[derive(Debug)]
+pub(super) struct World<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) settings: &'a Settings,
+    pub(super) worker: ModelWorker,
+    pub(super) core: Core,
+    logged: usize,
+    pub(super) record: Record,
+    pub(super) ledger: Rc<RefCell<Ledger>>,
+    pub(super) view: LedgerView,
+    pub(super) viewed: u64,
+    pub(super) processes: BTreeMap<u32, Process>,
+    pub(super) exchanges: BTreeMap<u32, Exchange>,
+    pub(super) next_exchange: u32,
+    /// Whether only exchanges of the dead go on.
+    pub(super) draining: bool,
+    pub(super) counter: HitCounter,
+    pub(super) pending: Vec<FaultAt>,
+    faults_over: bool,
+    /// Rules that fired, in the order of the log.
+    fired: BTreeMap<String, u32>,
+    /// How far the clock of the life that runs is off, by number.
+    clocks: BTreeMap<u32, i64>,
+    /// The same for the next life.
+    pub(super) clocks_to_come: BTreeMap<u32, i64>,
+    pub(super) identities: BTreeMap<u32, u32>,
+    /// Workers that were asked to end, with the end of their grace.
+    pub(super) terminations: Vec<(u32, u64)>,
+    last_activity_us: u64,
+    deadline_us: u64,
+    /// By how much the provider's clock was stepped.
+    pub(super) stepped_ms: u64,
+    pub(super) dice: Dice,
+    pub(super) version_at_death: Option<u64>,
+    pub(super) trace: Trace,
+    steps: u32,
+}
+
+/// The actions of a plan.
+pub(super) fn actions<'p>(plan: &'p Plan, settings: &'p Settings) -> &'p [ActionSpec] {
+    if plan.actions.is_empty() { &settings.actions } else { &plan.actions }
+}
+
+impl<'a> World<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        settings: &'a Settings,
+        worker: ModelWorker,
+        core: Core,
+        seed: u64,
+    ) -> Self {
+        Self {
+            plan,
+            settings,
+            worker,
+            core,
+            logged: 0,
+            record: Record::new(),
+            ledger: Rc::default(),
+            view: LedgerView { exact: true, rows: None, values: BTreeMap::new(), error: None },
+            viewed: 0,
+            processes: BTreeMap::new(),
+            exchanges: BTreeMap::new(),
+            next_exchange: 1,
+            draining: false,
+            counter: HitCounter::default(),
+            pending: plan.faults.clone(),
+            faults_over: false,
+            fired: BTreeMap::new(),
+            clocks: BTreeMap::new(),
+            clocks_to_come: BTreeMap::new(),
+            identities: BTreeMap::new(),
+            terminations: Vec::new(),
+            last_activity_us: 0,
+            deadline_us: settings.settle.deadline_ms * 1000,
+            stepped_ms: 0,
+            dice: Dice::new(seed),
+            version_at_death: None,
+            trace: Trace::default(),
+            steps: 0,
+        }
+    }
+
+    /// Runs the trial to its end.
+    pub(super) fn run(&mut self) {
+        let (containment, process_limit) = (Containment::PidNamespace, ProcessLimit::Rlimit);
+        let plan = self.plan.clone();
+        self.record.push(EventKind::TrialStarted { plan, containment, containment_reason: None, process_limit });
+        self.record.push(EventKind::StateReady { from: "fresh".into() });
+        let now = self.record.wall_ms();
+        self.ledger.borrow_mut().enqueue(actions(self.plan, self.settings), now);
+        let (role, argv) = (CommandRole::Enqueue, vec!["enqueue".to_owned()]);
+        self.record.push(EventKind::CommandRan { role, argv, code: Some(0) });
+        self.look_at_dead_ledger();
+        for number in 1..=self.plan.workers.max(1) {
+            self.start(number);
+        }
+        self.drive(Goal::Settled);
+        self.last_look();
+    }
+
+    /// Lets things happen until the goal is reached.
+    pub(super) fn drive(&mut self, goal: Goal) {
+        while !self.is_reached(goal) {
+            let next = self.next_actor();
+            let limit = self.limit_of(goal);
+            match next {
+                Some((at_us, actor)) if at_us <= limit => {
+                    self.record.now_us = self.record.now_us.max(at_us);
+                    self.act(actor);
+                }
+                _ => self.record.now_us = self.record.now_us.max(limit),
+            }
+            self.steps += 1;
+            if self.steps > STEPS_MAX {
+                // A model that runs in circles is a trial that never rests: seen, and never green.
+                self.deadline_us = 0;
+            }
+        }
+    }
+
+    /// Until when nothing but waiting can reach the goal.
+    fn limit_of(&self, goal: Goal) -> u64 {
+        match goal {
+            Goal::Elapsed { until_us } | Goal::Gone { until_us, .. } => until_us,
+            Goal::WorkerRests { quiet_us, .. } if !self.provider_busy() => {
+                self.deadline_us.min(self.last_activity_us + quiet_us)
+            }
+            Goal::WorkerRests { .. } | Goal::Settled => self.deadline_us,
+        }
+    }
+
+    fn is_reached(&mut self, goal: Goal) -> bool {
+        let now = self.record.now_us;
+        match goal {
+            Goal::Elapsed { until_us } => now >= until_us,
+            Goal::Gone { worker, until_us } => {
+                now >= until_us || !self.processes.get(&worker).is_some_and(Process::is_live)
+            }
+            Goal::WorkerRests { worker, quiet_us } => {
+                let done = self.processes.get(&worker).is_none_or(|process| process.stage == Stage::Done);
+                let quiet = now >= self.last_activity_us + quiet_us && !self.provider_busy();
+                done || quiet || now >= self.deadline_us
+            }
+            Goal::Settled => self.is_settled(),
+        }
+    }
+
+    fn is_settled(&mut self) -> bool {
+        let used_up = self.plan.rules.iter().all(|rule| {
+            let fired = self.fired.get(&rule.id).copied().unwrap_or(0);
+            rule.matches.nth.map(|_| 1).or(rule.times).is_some_and(|times| fired >= times)
+        });
+        if used_up && self.pending.is_empty() && self.terminations.is_empty() {
+            self.end_faults();
+        }
+        let all_done = self.processes.values().all(|process| process.stage == Stage::Done);
+        if all_done && !self.provider_busy() {
+            self.end_faults();
+            self.record.push(EventKind::Settled { by: SettledBy::Exit, window_complete: true });
+            self.trace.settled = true;
+            return true;
+        }
+        if self.record.now_us < self.deadline_us {
+            return false;
+        }
+        let why = format!("the trial was not at rest after {} ms", self.settings.settle.deadline_ms);
+        self.end_faults();
+        self.record.push(EventKind::NotSettled { why });
+        true
+    }
+
+    fn end_faults(&mut self) {
+        if !self.faults_over {
+            self.trace.undone.extend(self.pending.drain(..).map(|fault| fault.at.to_string()));
+            self.terminations.clear();
+            for rule in &self.plan.rules {
+                self.core.remove_rule(&rule.id);
+            }
+            self.record.push(EventKind::FaultsOver);
+            self.faults_over = true;
+        }
+    }
+
+    fn provider_busy(&self) -> bool {
+        let under_way = |exchange: &Exchange| exchange.is_under_way() && !exchange.held;
+        self.exchanges.values().any(under_way) || self.core.pending_commits() > 0
+    }
+
+    fn next_actor(&self) -> Option<(u64, Actor)> {
+        let processes = self.processes.iter().filter(|(_, process)| !process.stopped);
+        let processes = processes.filter_map(|(number, process)| Some((process.wake?, Actor::Process(*number))));
+        let exchanges =
+            self.exchanges.iter().filter_map(|(id, exchange)| Some((exchange.wake?, Actor::Exchange(*id))));
+        let due = self.core.next_due().map(|due_ms| {
+            (Record::us_at(due_ms as i64 - self.stepped_ms as i64), Actor::Provider)
+        });
+        let asked = self.terminations.iter().map(|(_, deadline_us)| *deadline_us).min();
+        let asked = asked.map(|at_us| (at_us, Actor::Termination));
+        processes.chain(exchanges).chain(due).chain(asked).min_by_key(|(at_us, _)| *at_us)
+    }
+
+    fn act(&mut self, actor: Actor) {
+        match actor {
+            Actor::Process(number) => self.act_process(number),
+            Actor::Exchange(id) => self.advance(id),
+            Actor::Provider => {
+                let now = self.provider_ms();
+                self.core.land_due(now);
+                self.log();
+            }
+            Actor::Termination => self.end_terminations(),
+        }
+    }
+
+    /// A short time, in microseconds.
+    pub(super) fn soon(&mut self) -> u64 {
+        self.record.now_us + 100 + self.dice.below(1500)
+    }
+
+    /// The provider's own clock.
+    pub(super) fn provider_ms(&self) -> u64 {
+        self.record.wall_ms() as u64 + self.stepped_ms
+    }
+
+    /// Puts what the provider did since the last time on record.
+    pub(super) fn log(&mut self) {
+        let fresh: Vec<ProviderEvent> = self.core.log()[self.logged..].to_vec();
+        self.logged += fresh.len();
+        for event in fresh {
+            if let ProviderEvent::RuleFired { rule, .. } = &event {
+                *self.fired.entry(rule.clone()).or_default() += 1;
+            }
+            self.record.push(EventKind::Provider(event));
+        }
+    }
+
+    fn act_process(&mut self, number: u32) {
+        let Some(process) = self.processes.get_mut(&number) else { return };
+        process.wake = None;
+        if process.stage == Stage::Again {
+            return self.start(number);
+        }
+        match process.doing {
+            Doing::Thinking => self.think(number),
+            Doing::AtMark(name) => self.pass_mark(number, name),
+            Doing::Committing => {
+                process.doing = Doing::Held;
+                let life = process.lives;
+                let awaited = self.pending.iter().any(|fault| fault.at.source == Some(Source::Ledger));
+                if awaited || self.dice.one_in(6) {
+                    self.sample_ledger();
+                }
+                self.go_on(number, life, Outcome::Done);
+            }
+            Doing::Calling { exchange, asks } => {
+                // Its own time-out: it goes away from the exchange.
+                self.leave(exchange);
+                let outcome = if asks {
+                    Outcome::Asked(Found::Failed)
+                } else {
+                    Outcome::Sent(Answer::Doubtful { retry_after_ms: None })
+                };
+                let life = self.processes.get(&number).map_or(0, |process| process.lives);
+                self.go_on(number, life, outcome);
+            }
+            Doing::Held => {}
+        }
+    }
+
+    /// A life goes on with what came of its act, unless it is over.
+    pub(super) fn go_on(&mut self, number: u32, life: u32, outcome: Outcome) {
+        let wake = self.soon();
+        let Some(process) = self.processes.get_mut(&number) else { return };
+        if process.lives == life && process.is_live() {
+            *process.desk.outcome.borrow_mut() = Some(outcome);
+            (process.doing, process.wake) = (Doing::Thinking, Some(wake));
+        }
+    }
+
+    /// The life goes on to its next act.
+    fn think(&mut self, number: u32) {
+        let now = self.record.wall_ms();
+        let offset = self.clocks.get(&number).copied().unwrap_or(0);
+        let Some(process) = self.processes.get_mut(&number) else { return };
+        process.desk.now_ms.set(now + offset);
+        let Some(life) = process.life.as_mut() else { return };
+        let mut context = Context::from_waker(Waker::noop());
+        if let Poll::Ready(code) = life.as_mut().poll(&mut context) {
+            return self.exited(number, code);
+        }
+        let Some(act) = process.desk.act.borrow_mut().take() else { return };
+        let (soon, now_us) = (self.soon(), self.record.now_us);
+        let timeout = now_us + TIMEOUT_MS as u64 * 1000;
+        let (doing, wake) = match act {
+            Act::Mark(name) => (Doing::AtMark(name), soon),
+            Act::Commit => (Doing::Committing, soon),
+            Act::Sleep(ms) => (Doing::Thinking, now_us + ms.max(1) as u64 * 1000),
+            Act::Send(letter) => {
+                (Doing::Calling { exchange: self.call(number, Ok(letter)), asks: false }, timeout)
+            }
+            Act::Ask { item, key } => {
+                (Doing::Calling { exchange: self.call(number, Err((item, key))), asks: true }, timeout)
+            }
+        };
+        let Some(process) = self.processes.get_mut(&number) else { return };
+        if doing == Doing::Thinking {
+            *process.desk.outcome.borrow_mut() = Some(Outcome::Done);
+        }
+        (process.doing, process.wake) = (doing, Some(wake));
+    }
+
+    fn exited(&mut self, number: u32, code: i32) {
+        self.record.push(EventKind::Exited { worker: number, code: Some(code), signal: None });
+        let before = self.terminations.len();
+        self.terminations.retain(|(asked, _)| *asked != number);
+        let again = self.terminations.len() < before;
+        let delay_us = self.settings.worker.restart_delay_ms * 1000;
+        if let Some(process) = self.processes.get_mut(&number) {
+            process.drop_life(if again { Stage::Again } else { Stage::Done });
+            process.wake = again.then_some(self.record.now_us + delay_us);
+        }
+        self.look_at_dead_ledger();
+    }
+
+    /// Starts a worker, for the first time or again. The generation advances.
+    pub(super) fn start(&mut self, number: u32) {
+        self.record.generation += 1;
+        let pid = 300 + self.record.generation;
+        let argv = vec!["worker".to_owned()];
+        let lives = self.processes.get(&number).map_or(0, |process| process.lives) + 1;
+        if lives > 1 {
+            self.close_output(number);
+        }
+        self.record.push(EventKind::Spawned { worker: number, pid, argv });
+        if let Some(offset_ms) = self.clocks_to_come.get(&number) {
+            self.clocks.insert(number, *offset_ms);
+        }
+        let desk: Rc<Desk> = Rc::default();
+        let identity = self.identities.get(&number).copied().unwrap_or(number);
+        let idempotency = &self.settings.provider.idempotency;
+        let dedupe_ms = idempotency.dedupe.then_some(idempotency.window_ms as i64);
+        let decisions = (self.worker.policy, self.worker.marks);
+        let life = Life::new(Rc::clone(&desk), Rc::clone(&self.ledger), decisions, dedupe_ms, identity);
+        let process = Process {
+            stage: Stage::Running,
+            doing: Doing::Thinking,
+            // An interpreter takes its time.
+            wake: Some(self.record.now_us + 2000 + self.dice.below(8000)),
+            stopped: false,
+            lives,
+            desk,
+            life: Some(Box::pin(life.live())),
+        };
+        self.processes.insert(number, process);
+        self.touch();
+        self.extend_deadline();
+    }
+
+    fn close_output(&mut self, number: u32) {
+        for stream in ["stdout", "stderr"] {
+            let stream = stream.to_owned();
+            self.record.push(EventKind::Output { worker: number, stream, bytes: 0, dropped: 0 });
+        }
+    }
+
+    /// Kills one worker, or all that live where it is 0. Whether signal 9 landed.
+    pub(super) fn kill(&mut self, worker: u32) -> bool {
+        let live = self.processes.iter().filter(|(_, process)| process.is_live()).map(|(number, _)| *number);
+        let numbers: Vec<u32> = live.filter(|number| worker == 0 || *number == worker).collect();
+        for number in &numbers {
+            self.close_output(*number);
+            if let Some(process) = self.processes.get_mut(number) {
+                process.drop_life(Stage::Killed);
+            }
+            self.bereave(*number);
+            let proof = KillProof {
+                signal: Some(9),
+                code: None,
+                was_alive: true,
+                reaped: 1,
+                survivors: 0,
+                containment: Containment::PidNamespace,
+            };
+            self.record.push(EventKind::Killed { worker: *number, proof });
+        }
+        self.version_at_death = Some(self.ledger.borrow().version);
+        !numbers.is_empty()
+    }
+
+    /// Starts every killed worker again, once nothing of the old life is left at the provider.
+    pub(super) fn revive(&mut self) {
+        if !self.has_live_worker() {
+            self.drain();
+            self.look_at_dead_ledger();
+            if self.settings.ledger.is_some() {
+                self.record.push(EventKind::Integrity { sound: true, detail: "ok".into() });
+            }
+        }
+        let killed = self.processes.iter().filter(|(_, process)| process.stage == Stage::Killed);
+        let killed: Vec<u32> = killed.map(|(number, _)| *number).collect();
+        killed.into_iter().for_each(|number| self.start(number));
+    }
+
+    fn end_terminations(&mut self) {
+        let now = self.record.now_us;
+        let due = self.terminations.iter().filter(|(_, deadline_us)| *deadline_us <= now);
+        let due: Vec<u32> = due.map(|(number, _)| *number).collect();
+        for number in due {
+            self.terminations.retain(|(asked, _)| *asked != number);
+            self.kill(number);
+            self.revive();
+        }
+    }
+
+    pub(super) fn has_live_worker(&self) -> bool {
+        self.processes.values().any(Process::is_live)
+    }
+
+    pub(super) fn touch(&mut self) {
+        self.last_activity_us = self.record.now_us;
+    }
+
+    pub(super) fn extend_deadline(&mut self) {
+        self.deadline_us = self.record.now_us + self.settings.settle.deadline_ms * 1000;
+    }
+
+    /// The worker's own final state, read when it is dead.
+    fn last_look(&mut self) {
+        if self.settings.metrics.is_some() {
+            let values = self.ledger.borrow().metrics();
+            self.record.push(EventKind::Metrics { values, error: None });
+        }
+        let numbers: Vec<u32> = self.processes.keys().copied().collect();
+        for number in numbers {
+            self.close_output(number);
+            if let Some(process) = self.processes.get_mut(&number) {
+                process.drop_life(Stage::Done);
+            }
+            self.bereave(number);
+        }
+        self.drain();
+        let mut view = LedgerView { exact: true, rows: None, values: BTreeMap::new(), error: None };
+        let mut words = Vec::new();
+        if self.settings.ledger.is_some() {
+            view.rows = Some(self.ledger.borrow().rows());
+        } else {
+            let rows = self.ledger.borrow().rows();
+            words.extend(rows.iter().map(|row| format!("deliveries.state={}", row.state)));
+            words.sort();
+            words.dedup();
+        }
+        let version = self.ledger.borrow().version;
+        let state_changed = self.version_at_death.is_some_and(|at_death| at_death != version);
+        self.record.push(EventKind::Final { view, words, state_changed });
+        self.record.push(EventKind::TrialEnded);
+    }
+
+    /// Rules of the plan that never fired.
+    pub(super) fn silent_rules(&self) -> Vec<String> {
+        let rules = self.plan.rules.iter().filter(|rule| !self.fired.contains_key(&rule.id));
+        rules.map(|rule| rule.id.clone()).collect()
+    }
+}
