@@ -47,6 +47,8 @@ pub struct Facts<'a> {
     pub(crate) kills: Vec<u64>,
     /// What was done to the workers and their store.
     pub(crate) timeline: Timeline,
+    /// Connections that the harness held at their beginning, with from where to where.
+    held_connections: Index<u32, (u64, u64)>,
     /// Who sent each attempt, parallel to those of the book.
     pub(crate) senders: Vec<Option<Sender>>,
     /// Every event but those of which there are many: of the provider, hits, looks at the ledger, output.
@@ -114,6 +116,7 @@ impl<'a> Facts<'a> {
             accounts: Vec::new(),
             kills: kills(case.history),
             timeline: Timeline::read(&rare),
+            held_connections: held_connections(case.history, &rare),
             rare,
             new_words: new_words(case.history, case.baselines),
             final_seq: final_seq(case.history),
@@ -195,6 +198,16 @@ impl<'a> Facts<'a> {
     pub(crate) fn generation_of(&self, seq: u64) -> u32 {
         let at = self.history.events.partition_point(|event| event.seq < seq);
         self.history.events.get(at).map_or(0, |event| event.generation)
+    }
+
+    /// Whether the harness held a request back before it was read, from before another event until after it: then
+    /// its sender made it without knowing of that one.
+    pub(crate) fn was_held_over(&self, attempt: usize, event: u64) -> bool {
+        let attempts = &self.book.wire.attempts;
+        let connection = attempts[attempt].attempt.connection;
+        let Some((from, to)) = self.held_connections.get(&connection) else { return false };
+        let is_first = !attempts[..attempt].iter().any(|other| other.attempt.connection == connection);
+        is_first && *from < event && event < *to
     }
 
     /// When an event was recorded, in microseconds since the trial began.
@@ -283,6 +296,26 @@ fn hits<'a>(history: &'a History, book: &Book<'a>) -> Index<&'a HitName, Vec<(u6
         }
     }
     map
+}
+
+fn held_connections(history: &History, rare: &[&Event]) -> Index<u32, (u64, u64)> {
+    let mut held = Index::default();
+    for (index, event) in rare.iter().enumerate() {
+        let EventKind::FaultAnnounced { at, .. } = &event.event else { continue };
+        if at.source != Some(Source::Provider) || at.point != "connected" {
+            continue;
+        }
+        let before = history.events[..history.events.partition_point(|it| it.seq < event.seq)].iter().rev();
+        let mut connection = before.filter_map(|event| match &event.event {
+            EventKind::Hit { hit, subject: Some(subject), .. } if hit == at => subject.parse::<u32>().ok(),
+            _ => None,
+        });
+        let done = rare[index..].iter().find(|event| matches!(&event.event, EventKind::FaultDone { at: done, .. } if done == at));
+        if let (Some(connection), Some(done)) = (connection.next(), done) {
+            held.entry(connection).and_modify(|span: &mut (u64, u64)| span.1 = done.seq).or_insert((event.seq, done.seq));
+        }
+    }
+    held
 }
 
 fn words(history: &History) -> &[String] {

@@ -10,6 +10,7 @@ mod ledgers;
 mod liveness;
 mod machine;
 mod marks;
+mod model;
 mod names;
 mod reports;
 mod workers;

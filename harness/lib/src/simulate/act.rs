@@ -12,6 +12,8 @@ pub(super) struct Letter {
     pub(super) item: usize,
     pub(super) key: String,
     pub(super) body: String,
+    /// When its sender last made sure of its claim, by its own clock in milliseconds.
+    pub(super) sure_at_ms: i64,
 }
 
 /// One durable or visible act.

@@ -8,6 +8,7 @@ use killpoint_model::settings::Promise;
 use killpoint_model::verdict::{ActionVerdict, TrialVerdict, Verdict};
 
 use super::Simulated;
+use super::life::RECONCILE_MS;
 use super::truth::{Message, Truth};
 
 /// Attempts per action that are still bounded, by default.
@@ -34,7 +35,9 @@ pub fn disagreements(simulated: &Simulated, judged: &TrialVerdict) -> Vec<String
     }
     let harmed = expected.values().any(|expected| *expected);
     if truth.is_right && !harmed {
-        found.extend(violated.iter().map(|invariant| format!("{invariant}: the right worker did nothing wrong")));
+        // A time that was written by a clock that is off says nothing to the other workers.
+        let wrong = violated.iter().filter(|it| !(truth.clocks_differ && **it == "retry-after-honoured"));
+        found.extend(wrong.map(|invariant| format!("{invariant}: the right worker did nothing wrong")));
     }
     if truth.is_right && harmed && !is_excused(truth) {
         found.push(format!("the right worker went wrong: {expected:?}"));
@@ -68,8 +71,11 @@ fn expected_violations(truth: &Truth) -> BTreeMap<&'static str, bool> {
             ("audit-survives", any(|message, _| message.row.is_none())),
         ]);
     } else {
-        let lost = |message: &Message, truth: &Truth| unmapped(message, truth) == Some(ActionVerdict::Lost);
-        expected.extend([("no-lost-action", any(lost)), ("terminal-state-explicit", !truth.is_settled)]);
+        expected.insert("terminal-state-explicit", !truth.is_settled);
+        let lost = any(|message, truth| unmapped(message, truth) == Some(ActionVerdict::Lost));
+        if lost || !any(|message, truth| unmapped(message, truth).is_none()) {
+            expected.insert("no-lost-action", lost);
+        }
     }
     expected
 }
@@ -84,12 +90,21 @@ fn is_blind(message: &Message, truth: &Truth) -> bool {
     message.blind_resends > 0 && !allowed
 }
 
+/// How long a right worker waits for an effect to be seen after it stopped waiting for an answer, in milliseconds;
+/// a little less than its window.
+const PATIENCE_MS: u64 = RECONCILE_MS as u64 - 50;
+/// What is no lateness at all, in milliseconds.
+const AT_ONCE_MS: u64 = 50;
+
 /// A provider that hides what it accepted, or accepts it later than anybody can be asked to wait, makes even a
-/// right worker send twice.
+/// right worker send twice; one that forgets its keys meanwhile, even where it is a little late. And nobody can be
+/// right who is stopped between the last look at a claim and the request.
 fn is_excused(truth: &Truth) -> bool {
-    let harmed = |message: &&Message| message.effects > 1;
-    truth.messages.iter().filter(harmed).all(|message| message.is_hidden)
-        && truth.messages.iter().any(|message| message.effects > 1)
+    let forgot = truth.dedupes && truth.clock_was_stepped;
+    let patience_ms = if forgot { AT_ONCE_MS } else { PATIENCE_MS };
+    let harmed = |message: &&Message| message.effects > 1 || message.blind_resends > 0;
+    let mut harmed = truth.messages.iter().filter(harmed).peekable();
+    harmed.peek().is_some() && harmed.all(|message| message.hidden_ms > patience_ms || message.was_stale)
 }
 
 impl Message {
@@ -138,11 +153,14 @@ fn unmapped(message: &Message, truth: &Truth) -> Option<ActionVerdict> {
         _ if message.effects > 1 => return Some(ActionVerdict::Duplicate),
         _ => return Some(ActionVerdict::DeliveredOnce),
     }
-    let open_words = truth.messages.iter().any(|message| message.row != Some(RowState::Confirmed));
-    match (truth.promise, open_words) {
-        (Promise::AtLeastOnceKeyed, _) | (_, false) => Some(ActionVerdict::Lost),
-        (_, true) if message.requests > 0 => Some(ActionVerdict::Undetermined),
-        (_, true) => None,
+    let says = |test: fn(RowState) -> bool| truth.messages.iter().filter_map(|it| it.row).any(test);
+    let is_doubt = |row| matches!(row, RowState::Unknown | RowState::Review | RowState::Failed);
+    match message.requests {
+        _ if truth.promise == Promise::AtLeastOnceKeyed => Some(ActionVerdict::Lost),
+        0 if says(is_doubt) => None,
+        0 => Some(ActionVerdict::Lost),
+        _ if says(|row| row != RowState::Confirmed) => Some(ActionVerdict::Undetermined),
+        _ => Some(ActionVerdict::Lost),
     }
 }
 
@@ -188,6 +206,7 @@ fn verdict_difference(truth: &Truth, judged: &TrialVerdict, violated: bool) -> O
         (true, _, _) => &[Verdict::Violated],
         (false, true, _) => &[Verdict::Inconclusive],
         (false, false, false) => &[Verdict::Vacuous],
+        (false, false, true) if truth.overtaken > 0 => &[Verdict::Holds, Verdict::Vacuous],
         // A wrong worker may leave doubts of its own.
         (false, false, true) if !truth.is_right => &[Verdict::Holds, Verdict::Inconclusive],
         (false, false, true) => &[Verdict::Holds],

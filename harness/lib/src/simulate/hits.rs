@@ -6,7 +6,7 @@ use killpoint_model::plan::FaultAt;
 use killpoint_model::{HitName, LedgerView, Source};
 
 use super::act::Outcome;
-use super::world::{Doing, Stage, World};
+use super::world::{Doing, Stage, World, empty_view};
 
 /// How it goes on for whoever waits at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,10 @@ impl World<'_> {
         process.doing = Doing::Held;
         let life = process.lives;
         match self.reach(HitName::new(Source::Mark, name, 1), None, number) {
-            Onward::Go => self.go_on(number, life, Outcome::Done),
+            Onward::Go => {
+                self.go_on(number, life, Outcome::Done);
+                self.revive_others();
+            }
             Onward::Dead => self.revive(),
         }
     }
@@ -75,19 +78,21 @@ impl World<'_> {
     /// Reads the ledger, records it, and records what changed as hits. Returns their names.
     fn observe_ledger(&mut self, at: Option<HitName>, exact: bool, live: bool) -> Vec<HitName> {
         let version = self.ledger.borrow().version;
-        let changed = version != self.viewed;
-        let view = if changed {
-            LedgerView { rows: Some(self.ledger.borrow().rows()), ..self.view.clone() }
-        } else {
-            self.view.clone()
-        };
-        self.viewed = version;
-        let differs = changed && view != self.view;
-        let passed = if differs { changes(&self.view, &view) } else { Vec::new() };
-        if at.is_some() || differs {
-            self.record.push(EventKind::Ledger { at, view: view.clone() });
+        let mut passed = Vec::new();
+        let mut differs = false;
+        if version != self.viewed {
+            let view = LedgerView { rows: Some(self.ledger.borrow().rows()), ..empty_view() };
+            differs = view != self.view;
+            if differs {
+                passed = changes(&self.view, &view);
+                self.view = view;
+            }
+            self.viewed = version;
         }
-        self.view = view;
+        if at.is_some() || differs {
+            let view = self.view.clone();
+            self.record.push(EventKind::Ledger { at, view });
+        }
         let mut names = Vec::new();
         for (name, subject) in passed {
             let hit = self.counter.count(name);
@@ -108,6 +113,7 @@ impl World<'_> {
         if self.do_due(&names, 0, live) == Onward::Dead {
             self.revive();
         }
+        self.revive_others();
     }
 
     pub(super) fn look_at_dead_ledger(&mut self) {

@@ -16,15 +16,15 @@ pub(super) const TIMEOUT_MS: i64 = 400;
 /// How long a claim of a run lasts, in milliseconds.
 const RUN_LEASE_MS: i64 = 400;
 /// How long a claim of an item lasts: longer than a request, in milliseconds.
-const LEASE_MS: i64 = 500;
+pub(super) const LEASE_MS: i64 = 500;
 /// How long lookups must find nothing before that is believed, in milliseconds.
 pub(super) const RECONCILE_MS: i64 = 600;
 const ATTEMPTS_MAX: u32 = 5;
 /// Where the bug of endless attempts ends.
 const HOT_ATTEMPTS_MAX: u32 = 14;
 const INTERRUPTIONS_MAX: u32 = 8;
-const POLL_MS: i64 = 25;
-const LOOKUP_PAUSE_MS: i64 = 100;
+const POLL_MS: i64 = 50;
+const LOOKUP_PAUSE_MS: i64 = 200;
 const LOOKUP_FAILURES_MAX: u32 = 6;
 const RATE_PAUSE_MS: i64 = 100;
 
@@ -150,15 +150,15 @@ impl Life {
         let seen = self.ledger.borrow().read(item);
         self.mark("dispatch-started").await;
         let key = self.ledger.borrow().items[item].own_key.clone();
-        if let Answer::Accepted { id } = self.send(item, key).await {
+        if let Answer::Accepted { id } = self.send(item, key, self.now()).await {
             self.settle(&seen, Settlement::Delivered { id: Some(id), found: false }).await;
             self.mark("ack-committed").await;
         }
     }
 
-    async fn send(&self, item: usize, key: String) -> Answer {
+    async fn send(&self, item: usize, key: String, sure_at_ms: i64) -> Answer {
         let body = self.ledger.borrow().items[item].payload.clone();
-        self.desk.send(Letter { item, key, body }).await
+        self.desk.send(Letter { item, key, body, sure_at_ms }).await
     }
 
     async fn deliver_next(&mut self) -> bool {
@@ -245,7 +245,7 @@ impl Life {
         };
         if self.policy.intent_after_send {
             self.mark("dispatch-started").await;
-            let answer = self.send(seen.item, key.clone()).await;
+            let answer = self.send(seen.item, key.clone(), self.now()).await;
             begun(seen);
             self.desk.commit().await;
             self.settle_answer(seen, answer).await;
@@ -256,10 +256,11 @@ impl Life {
         }
         self.desk.commit().await;
         self.mark("dispatch-started").await;
-        let renewed = self.ledger.borrow_mut().renew(seen, LEASE_MS, self.now(), fenced);
+        let sure_at_ms = self.now();
+        let renewed = self.ledger.borrow_mut().renew(seen, LEASE_MS, sure_at_ms, fenced);
         if renewed {
             self.desk.commit().await;
-            let answer = self.send(seen.item, key.clone()).await;
+            let answer = self.send(seen.item, key.clone(), sure_at_ms).await;
             self.settle_answer(seen, answer).await;
         }
     }
@@ -369,7 +370,7 @@ impl Life {
                     if failures == LOOKUP_FAILURES_MAX {
                         return Conclusion::Unanswered;
                     }
-                    LOOKUP_PAUSE_MS << failures.min(2)
+                    LOOKUP_PAUSE_MS << failures.min(1)
                 }
             };
             self.desk.sleep(pause_ms).await;

@@ -29,7 +29,7 @@ use killpoint_model::settings::{Lifecycle, SettleBy};
 use killpoint_model::{History, Plan, Settings};
 
 pub use disagree::disagreements;
-pub use scene::{Scene, SceneKind, plan_for};
+pub use scene::{Scene, SceneKind, Tried, plan_for};
 pub use truth::{Message, Truth};
 pub use workers::{MODEL_WORKERS, ModelWorker};
 

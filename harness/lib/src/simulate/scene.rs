@@ -121,11 +121,13 @@ impl Scene {
         let simulated = simulate(plan, &self.settings, &self.worker, seed)?;
         let role = if plan.is_baseline() { TrialRole::Baseline } else { TrialRole::Faulted };
         self.prepare(plan)?;
-        let none = Vec::new();
-        let baselines = match role {
-            TrialRole::Faulted => self.baselines.get(&actions_id(plan)).unwrap_or(&none),
-            TrialRole::Baseline | TrialRole::BaselineAgain => &none,
-        };
+        let baselines = self.baselines.get(&actions_id(plan)).map_or(&[][..], Vec::as_slice);
+        let delivers = baselines.iter().all(|baseline| baseline.effects().next().is_some());
+        if self.settings.ledger.is_none() && !delivers {
+            let what = "a worker that delivers nothing without faults and shows no rows".to_owned();
+            return Err(Unsupported { what });
+        }
+        let baselines = if role == TrialRole::Faulted { baselines } else { &[] };
         let case = Case { settings: &self.settings, role, history: &simulated.history, baselines };
         let judged = judge(&case);
         let disagreements = disagreements(&simulated, &judged);

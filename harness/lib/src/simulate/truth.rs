@@ -18,6 +18,14 @@ pub(super) struct Sent {
     pub(super) attempt: u32,
     pub(super) key: String,
     pub(super) at_ms: u64,
+    /// When the worker began the call.
+    pub(super) called_seq: u64,
+    /// The same in microseconds of the trial.
+    pub(super) called_us: u64,
+    /// Whether the worker was stopped between its last look at its claim and this request.
+    pub(super) is_stale: bool,
+    /// Whether the harness held it up before it was read.
+    pub(super) is_held_up: bool,
     /// When it was read whole.
     pub(super) seq: u64,
 }
@@ -38,8 +46,14 @@ pub(super) struct Asked {
 pub(super) struct Trace {
     pub(super) sent: Vec<Sent>,
     pub(super) asked: Vec<Asked>,
+    /// When workers stopped waiting for attempts, in microseconds of the trial.
+    pub(super) left_us: BTreeMap<u32, u64>,
+    /// When attempts made their effects, in microseconds of the trial.
+    pub(super) committed_us: BTreeMap<u32, u64>,
     /// Faults that were not done, or did not take hold.
     pub(super) undone: Vec<String>,
+    /// Faults that another one overtook: whether they were shown is a matter of opinion.
+    pub(super) overtaken: u32,
     pub(super) settled: bool,
 }
 
@@ -69,8 +83,12 @@ pub struct Message {
     pub blind_with_one_key: bool,
     /// The row's last state; `None` where it is gone, or was never made.
     pub row: Option<RowState>,
-    /// Whether a lookup could not see the effect for longer than a worker can be asked to wait.
-    pub is_hidden: bool,
+    /// Whether a worker was stopped between its last look at its claim and a request for it: nothing but the
+    /// provider can tell that it has lost its claim meanwhile.
+    pub was_stale: bool,
+    /// After how long a lookup could see an effect of it, from when the worker stopped waiting, in milliseconds;
+    /// `u64::MAX` where one can never be seen.
+    pub hidden_ms: u64,
 }
 
 /// What happened in one trial.
@@ -92,6 +110,12 @@ pub struct Truth {
     pub is_settled: bool,
     /// Parts of the plan that did not come about.
     pub undone: Vec<String>,
+    /// Parts of the plan that another one overtook: whether they came about is a matter of opinion.
+    pub overtaken: u32,
+    /// Whether the provider's clock was stepped.
+    pub clock_was_stepped: bool,
+    /// Whether a worker's clock was off.
+    pub clocks_differ: bool,
     /// How often a run was executed at most.
     pub executions_max: u32,
     /// The provider's three numbers.
@@ -131,6 +155,9 @@ impl Truth {
             messages: messages.into_values().collect(),
             is_settled: world.trace.settled,
             undone: world.trace.undone.iter().cloned().chain(world.silent_rules()).collect(),
+            overtaken: world.trace.overtaken,
+            clock_was_stepped: world.stepped_ms > 0,
+            clocks_differ: !world.clocks_to_come.is_empty(),
             executions_max: ledger.most_executions(),
             counters: world.core.counters(),
         }
@@ -141,9 +168,6 @@ impl Truth {
 fn is_refused(state: &AttemptState) -> bool {
     state.replied.is_some_and(|status| (400..500).contains(&status) && ![408, 409, 425].contains(&status))
 }
-
-/// An effect that a lookup does not see for longer than this is hidden, in milliseconds.
-const HIDDEN_MS: u64 = 300;
 
 impl Message {
     fn new(action: &str, destination: &str, text: &str, is_owed: bool) -> Self {
@@ -159,7 +183,8 @@ impl Message {
             blind_resends: 0,
             blind_with_one_key: true,
             row: None,
-            is_hidden: false,
+            was_stale: false,
+            hidden_ms: 0,
         }
     }
 
@@ -172,13 +197,17 @@ impl Message {
         for sent in world.trace.sent.iter().filter(|sent| sent.item == item) {
             let Some(attempt) = state.attempts.get(&sent.attempt) else { continue };
             self.requests += 1;
+            self.was_stale |= sent.is_stale;
             if let Some(effect) = attempt.effect.as_deref().and_then(|id| world.core.effect(id)) {
                 let refused = is_refused(attempt);
                 self.effects += u32::from(!refused);
                 self.lies += u32::from(refused);
                 keys.push(&sent.key);
-                let seen = effect.visible_at_ms.is_some_and(|at_ms| at_ms <= sent.at_ms + HIDDEN_MS);
-                self.is_hidden |= !seen;
+                let late_us = world.trace.committed_us.get(&sent.attempt).copied().unwrap_or(u64::MAX);
+                let left_us = world.trace.left_us.get(&sent.attempt).copied().unwrap_or(sent.called_us);
+                let late_ms = late_us.saturating_sub(left_us) / 1000;
+                let lag_ms = effect.visible_at_ms.map(|at_ms| at_ms.saturating_sub(effect.committed_at_ms));
+                self.hidden_ms = self.hidden_ms.max(late_ms.saturating_add(lag_ms.unwrap_or(u64::MAX)));
             }
             let live = |key: &str| {
                 windows.get(key).is_some_and(|anchor| sent.at_ms < anchor.saturating_add(profile.window_ms))
@@ -188,7 +217,9 @@ impl Message {
                 // All requests go to one path, so that the scope of a key changes nothing.
                 debug_assert!(matches!(profile.scope, KeyScope::Account | KeyScope::Path));
                 let protected = profile.dedupe && before.key == sent.key && inside;
-                if !protected && !world.trace.was_asked(item, before.seq, sent.seq) {
+                // One that the harness held up may arrive after one that was made later: it repeats nothing.
+                let is_earlier = sent.is_held_up && sent.called_seq < before.seq;
+                if !protected && !is_earlier && !world.trace.was_asked(before, sent) {
                     self.blind_resends += 1;
                     self.blind_with_one_key &= before.key == sent.key;
                 }
@@ -207,9 +238,9 @@ impl Message {
 }
 
 impl Trace {
-    /// Whether a lookup for the item was evaluated after one moment and answered before another.
-    fn was_asked(&self, item: usize, after: u64, before: u64) -> bool {
-        let of_item = self.asked.iter().filter(|asked| asked.item == item && asked.seq > after);
-        of_item.filter_map(|asked| asked.answered).any(|answered| answered < before)
+    /// Whether a lookup for the item was evaluated after one request had arrived and answered before another did.
+    fn was_asked(&self, before: &Sent, next: &Sent) -> bool {
+        let of_item = self.asked.iter().filter(|asked| asked.item == next.item && asked.seq > before.seq);
+        of_item.filter_map(|asked| asked.answered).any(|answered| answered < next.seq)
     }
 }

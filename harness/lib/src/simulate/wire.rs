@@ -9,6 +9,7 @@ use killpoint_model::{HitName, Source};
 
 use super::act::{Answer, Found, Letter, Outcome};
 use super::hits::Onward;
+use super::life::{LEASE_MS, TIMEOUT_MS};
 use super::truth::{Asked, Sent};
 use super::world::{Doing, World};
 
@@ -16,6 +17,8 @@ use super::world::{Doing, World};
 const PART_BYTES: u64 = 150;
 /// What `Retry-After` says, in milliseconds.
 const RETRY_AFTER_MS: u64 = 1000;
+/// A request that takes so long to be read was held up by the harness, in microseconds.
+const HELD_UP_US: u64 = 50_000;
 /// How long the provider may take to see that a dead worker's connections are closed, in microseconds.
 const DRAIN_US: u64 = 5_000_000;
 
@@ -49,6 +52,14 @@ pub(super) struct Exchange {
     /// A write, or the item and key of a lookup.
     request: Result<Letter, (usize, String)>,
     connection: u32,
+    /// When the worker began.
+    called_seq: u64,
+    /// The same in microseconds.
+    called_us: u64,
+    /// When the worker stopped waiting, in microseconds.
+    left_us: Option<u64>,
+    /// Whether the worker was stopped between its last look at its claim and this request.
+    is_stale: bool,
     stage: Stage,
     pub(super) wake: Option<u64>,
     /// Whether the harness does something while it is at a hit.
@@ -62,12 +73,14 @@ pub(super) struct Exchange {
     found: Option<Found>,
     /// Whether the worker has read the whole answer.
     told: bool,
+    /// Whether its end is on record.
+    over: bool,
 }
 
 impl Exchange {
     /// Whether it is between its request and its end.
     pub(super) fn is_under_way(&self) -> bool {
-        self.id > 0
+        self.id > 0 && !self.over
     }
 
     /// The client leaves. What is parked ends by that.
@@ -117,12 +130,18 @@ impl World<'_> {
         let number = self.next_exchange;
         self.next_exchange += 1;
         let wake = Some(self.soon());
-        let life = self.processes.get(&worker).map_or(0, |process| process.lives);
+        let process = self.processes.get(&worker);
+        let (life, now_ms) = process.map_or((0, 0), |process| (process.lives, process.desk.now_ms.get()));
+        let is_stale = request.as_ref().is_ok_and(|letter| now_ms - letter.sure_at_ms > LEASE_MS - TIMEOUT_MS);
         let exchange = Exchange {
             worker,
             life,
             request,
             connection: 0,
+            called_seq: self.record.seq(),
+            called_us: self.record.now_us,
+            left_us: None,
+            is_stale,
             stage: Stage::Connect,
             wake,
             held: false,
@@ -133,6 +152,7 @@ impl World<'_> {
             answer: None,
             found: None,
             told: false,
+            over: false,
         };
         self.exchanges.insert(number, exchange);
         number
@@ -143,6 +163,10 @@ impl World<'_> {
         let now_us = self.record.now_us;
         if let Some(exchange) = self.exchanges.get_mut(&number) {
             exchange.lose(Client::GaveUp, now_us);
+            exchange.left_us = Some(now_us);
+            if exchange.id > 0 && exchange.request.is_ok() {
+                self.trace.left_us.insert(exchange.id, now_us);
+            }
         }
     }
 
@@ -182,6 +206,7 @@ impl World<'_> {
     fn end(&mut self, number: u32, how: Unanswered) {
         let Some(exchange) = self.exchanges.remove(&number) else { return };
         match (exchange.id, exchange.request.is_ok()) {
+            _ if exchange.over => {}
             (0, _) => self.core.partial(exchange.connection, 0),
             (attempt, true) => self.core.unanswered(attempt, how),
             (lookup, false) => self.core.lookup_unanswered(lookup, how),
@@ -202,14 +227,11 @@ impl World<'_> {
         let onward = self.reach(name, Some(subject.to_string()), 0);
         let exists = self.exchanges.get_mut(&number).map(|exchange| exchange.held = false).is_some();
         if onward == Onward::Dead {
-            let ended = matches!(point, "replied" | "dropped");
-            if !ended {
-                self.end(number, Unanswered::Abandoned);
-            }
-            self.exchanges.remove(&number);
+            self.end(number, Unanswered::Abandoned);
             self.revive();
             return false;
         }
+        self.revive_others();
         exists
     }
 
@@ -254,7 +276,20 @@ impl World<'_> {
         let admission = self.core.receive(&arrival, now_ms);
         (exchange.id, exchange.plan) = (admission.attempt, admission.plan);
         let (item, key) = (letter.item, letter.key.clone());
-        let sent = Sent { item, attempt: admission.attempt, key, at_ms: now_ms, seq: self.record.seq() + 1 };
+        let sent = Sent {
+            item,
+            attempt: admission.attempt,
+            key,
+            at_ms: now_ms,
+            called_us: exchange.called_us,
+            is_held_up: self.record.now_us > exchange.called_us + HELD_UP_US,
+            is_stale: exchange.is_stale,
+            called_seq: exchange.called_seq,
+            seq: self.record.seq() + 1,
+        };
+        if let Some(left_us) = exchange.left_us {
+            self.trace.left_us.insert(admission.attempt, left_us);
+        }
         self.log();
         self.trace.sent.push(sent);
         if self.pass(number, "received") {
@@ -356,6 +391,7 @@ impl World<'_> {
         let (attempt, status) = (exchange.id, exchange.status);
         self.core.replied(attempt, status, retry_after_ms(status));
         self.log();
+        self.set_over(number);
         self.tell(number);
         if self.pass(number, "replied") {
             self.exchanges.remove(&number);
@@ -377,9 +413,16 @@ impl World<'_> {
         let attempt = exchange.id;
         self.core.unanswered(attempt, how);
         self.log();
+        self.set_over(number);
         self.tell(number);
         if self.pass(number, "dropped") {
             self.exchanges.remove(&number);
+        }
+    }
+
+    fn set_over(&mut self, number: u32) {
+        if let Some(exchange) = self.exchanges.get_mut(&number) {
+            exchange.over = true;
         }
     }
 
@@ -448,6 +491,9 @@ impl World<'_> {
             return;
         }
         exchange.told = true;
+        if exchange.request.is_ok() {
+            self.trace.left_us.insert(exchange.id, self.record.now_us);
+        }
         let outcome = match &exchange.request {
             Ok(_) => exchange.answer.clone().map(Outcome::Sent),
             Err(_) => exchange.found.clone().map(Outcome::Asked),

@@ -29,6 +29,11 @@ use super::workers::ModelWorker;
 /// Steps of one trial after which the model itself is at fault.
 const STEPS_MAX: u32 = 200_000;
 
+/// After how long the harness looks at a changed ledger at most, in microseconds.
+const SAMPLE_US: u64 = 20_000;
+/// The same while a fault waits for what it shows.
+const SAMPLE_AWAITED_US: u64 = 1000;
+
 /// What a drive waits for; as in a real trial.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Goal {
@@ -99,6 +104,7 @@ enum Actor {
     Exchange(u32),
     Provider,
     Termination,
+    Sampler,
 }
 
 /// One trial under way.
@@ -131,6 +137,8 @@ pub(super) struct World<'a> {
     /// Workers that were asked to end, with the end of their grace.
     pub(super) terminations: Vec<(u32, u64)>,
     last_activity_us: u64,
+    /// When the harness looks at a changed ledger.
+    sample_at: Option<u64>,
     deadline_us: u64,
     /// By how much the provider's clock was stepped.
     pub(super) stepped_ms: u64,
@@ -138,6 +146,11 @@ pub(super) struct World<'a> {
     pub(super) version_at_death: Option<u64>,
     pub(super) trace: Trace,
     steps: u32,
+}
+
+/// A reading of nothing.
+pub(super) fn empty_view() -> LedgerView {
+    LedgerView { exact: true, rows: None, values: BTreeMap::new(), error: None }
 }
 
 /// The actions of a plan.
@@ -161,7 +174,7 @@ impl<'a> World<'a> {
             logged: 0,
             record: Record::new(),
             ledger: Rc::default(),
-            view: LedgerView { exact: true, rows: None, values: BTreeMap::new(), error: None },
+            view: empty_view(),
             viewed: 0,
             processes: BTreeMap::new(),
             exchanges: BTreeMap::new(),
@@ -176,6 +189,7 @@ impl<'a> World<'a> {
             identities: BTreeMap::new(),
             terminations: Vec::new(),
             last_activity_us: 0,
+            sample_at: None,
             deadline_us: settings.settle.deadline_ms * 1000,
             stepped_ms: 0,
             dice: Dice::new(seed),
@@ -301,7 +315,8 @@ impl<'a> World<'a> {
         });
         let asked = self.terminations.iter().map(|(_, deadline_us)| *deadline_us).min();
         let asked = asked.map(|at_us| (at_us, Actor::Termination));
-        processes.chain(exchanges).chain(due).chain(asked).min_by_key(|(at_us, _)| *at_us)
+        let sample = self.sample_at.map(|at_us| (at_us, Actor::Sampler));
+        processes.chain(exchanges).chain(due).chain(asked).chain(sample).min_by_key(|(at_us, _)| *at_us)
     }
 
     fn act(&mut self, actor: Actor) {
@@ -314,6 +329,21 @@ impl<'a> World<'a> {
                 self.log();
             }
             Actor::Termination => self.end_terminations(),
+            Actor::Sampler => {
+                self.sample_at = None;
+                if self.has_live_worker() && self.ledger.borrow().version != self.viewed {
+                    self.sample_ledger();
+                }
+            }
+        }
+    }
+
+    /// The ledger's files changed: the harness will look at them.
+    fn plan_sample(&mut self) {
+        if self.sample_at.is_none() && self.settings.ledger.is_some() {
+            let awaited = self.pending.iter().any(|fault| fault.at.source == Some(Source::Ledger));
+            let most_us = if awaited { SAMPLE_AWAITED_US } else { SAMPLE_US };
+            self.sample_at = Some(self.record.now_us + self.dice.below(most_us));
         }
     }
 
@@ -332,8 +362,12 @@ impl<'a> World<'a> {
         let fresh: Vec<ProviderEvent> = self.core.log()[self.logged..].to_vec();
         self.logged += fresh.len();
         for event in fresh {
-            if let ProviderEvent::RuleFired { rule, .. } = &event {
-                *self.fired.entry(rule.clone()).or_default() += 1;
+            match &event {
+                ProviderEvent::RuleFired { rule, .. } => *self.fired.entry(rule.clone()).or_default() += 1,
+                ProviderEvent::Committed(effect) => {
+                    self.trace.committed_us.insert(effect.attempt, self.record.now_us);
+                }
+                _ => {}
             }
             self.record.push(EventKind::Provider(event));
         }
@@ -349,13 +383,9 @@ impl<'a> World<'a> {
             Doing::Thinking => self.think(number),
             Doing::AtMark(name) => self.pass_mark(number, name),
             Doing::Committing => {
-                process.doing = Doing::Held;
                 let life = process.lives;
-                let awaited = self.pending.iter().any(|fault| fault.at.source == Some(Source::Ledger));
-                if awaited || self.dice.one_in(6) {
-                    self.sample_ledger();
-                }
                 self.go_on(number, life, Outcome::Done);
+                self.plan_sample();
             }
             Doing::Calling { exchange, asks } => {
                 // Its own time-out: it goes away from the exchange.
@@ -419,6 +449,8 @@ impl<'a> World<'a> {
         let before = self.terminations.len();
         self.terminations.retain(|(asked, _)| *asked != number);
         let again = self.terminations.len() < before;
+        // It was asked more than once, and ends once.
+        self.trace.overtaken += (before - self.terminations.len()).saturating_sub(1) as u32;
         let delay_us = self.settings.worker.restart_delay_ms * 1000;
         if let Some(process) = self.processes.get_mut(&number) {
             process.drop_life(if again { Stage::Again } else { Stage::Done });
@@ -478,6 +510,10 @@ impl<'a> World<'a> {
                 process.drop_life(Stage::Killed);
             }
             self.bereave(*number);
+            if self.terminations.iter().any(|(asked, _)| asked == number) {
+                // It was asked to end, and something else ended it.
+                self.trace.overtaken += 1;
+            }
             let proof = KillProof {
                 signal: Some(9),
                 code: None,
@@ -504,6 +540,13 @@ impl<'a> World<'a> {
         let killed = self.processes.iter().filter(|(_, process)| process.stage == Stage::Killed);
         let killed: Vec<u32> = killed.map(|(number, _)| *number).collect();
         killed.into_iter().for_each(|number| self.start(number));
+    }
+
+    /// Starts workers again that were killed while others live.
+    pub(super) fn revive_others(&mut self) {
+        if self.processes.values().any(|process| process.stage == Stage::Killed) {
+            self.revive();
+        }
     }
 
     fn end_terminations(&mut self) {
@@ -544,7 +587,7 @@ impl<'a> World<'a> {
             self.bereave(number);
         }
         self.drain();
-        let mut view = LedgerView { exact: true, rows: None, values: BTreeMap::new(), error: None };
+        let mut view = empty_view();
         let mut words = Vec::new();
         if self.settings.ledger.is_some() {
             view.rows = Some(self.ledger.borrow().rows());
