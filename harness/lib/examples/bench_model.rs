@@ -13,7 +13,6 @@ use std::time::Instant;
 use killpoint::model::{InvariantOutcome, InvariantStatus, Plan, Verdict};
 use killpoint::simulate::{MODEL_WORKERS, Scene, SceneKind, Tried, Unsupported, plan_for};
 
-
 /// What the command line asks for.
 #[derive(Debug, Clone, Copy)]
 struct Options {
@@ -62,7 +61,11 @@ fn options() -> Result<Options, String> {
             "--threads" => &mut options.threads,
             "--show" => &mut options.show,
             "--case" => options.case.insert(0),
-            other => return Err(format!("`{other}`: one of --schedules N, --seed S, --threads N, --show N, --case N")),
+            other => {
+                return Err(format!(
+                    "`{other}`: one of --schedules N, --seed S, --threads N, --show N, --case N"
+                ));
+            }
         };
         let number = words.next().and_then(|number| number.replace('_', "").parse().ok());
         *place = number.ok_or_else(|| format!("`{word}` wants a number"))?;
@@ -129,7 +132,8 @@ impl Tally {
         let worker = worker_of(case);
         *self.verdicts.entry((worker, tried.judged.verdict)).or_default() += 1;
         let red = |outcome: &InvariantOutcome| {
-            outcome.invariant == MODEL_WORKERS[worker].invariant && outcome.status == InvariantStatus::Violated
+            outcome.invariant == MODEL_WORKERS[worker].invariant
+                && outcome.status == InvariantStatus::Violated
         };
         *self.caught.entry(worker).or_default() += u64::from(tried.judged.outcomes.iter().any(red));
         if !tried.disagreements.is_empty() {
@@ -190,7 +194,10 @@ fn main() -> ExitCode {
         }
     });
     let seconds = begun.elapsed().as_secs_f64();
-    println!("{:24} {:>9} {:>9} {:>12} {:>9}  named invariant red", "worker", "holds", "vacuous", "inconclusive", "violated");
+    println!(
+        "{:24} {:>9} {:>9} {:>12} {:>9}  named invariant red",
+        "worker", "holds", "vacuous", "inconclusive", "violated"
+    );
     let mut judged = 0;
     for (index, worker) in MODEL_WORKERS.iter().enumerate() {
         let count = |verdict| tally.verdicts.get(&(index, verdict)).copied().unwrap_or(0);

@@ -47,8 +47,8 @@ pub struct Facts<'a> {
     pub(crate) kills: Vec<u64>,
     /// What was done to the workers and their store.
     pub(crate) timeline: Timeline,
-    /// Connections that the harness held at their beginning, with from where to where.
-    held_connections: Index<u32, (u64, u64)>,
+    /// Connections that the harness held at their beginning, with since when.
+    held_connections: Index<u32, u64>,
     /// Who sent each attempt, parallel to those of the book.
     pub(crate) senders: Vec<Option<Sender>>,
     /// Every event but those of which there are many: of the provider, hits, looks at the ledger, output.
@@ -200,14 +200,13 @@ impl<'a> Facts<'a> {
         self.history.events.get(at).map_or(0, |event| event.generation)
     }
 
-    /// Whether the harness held a request back before it was read, from before another event until after it: then
-    /// its sender made it without knowing of that one.
+    /// Whether the harness held a request back before it was read, since before another event: then its sender made
+    /// it without knowing of that one.
     pub(crate) fn was_held_over(&self, attempt: usize, event: u64) -> bool {
         let attempts = &self.book.wire.attempts;
         let connection = attempts[attempt].attempt.connection;
-        let Some((from, to)) = self.held_connections.get(&connection) else { return false };
-        let is_first = !attempts[..attempt].iter().any(|other| other.attempt.connection == connection);
-        is_first && *from < event && event < *to
+        let is_first = || !attempts[..attempt].iter().any(|other| other.attempt.connection == connection);
+        self.held_connections.get(&connection).is_some_and(|from| *from < event) && is_first()
     }
 
     /// When an event was recorded, in microseconds since the trial began.
@@ -298,24 +297,37 @@ fn hits<'a>(history: &'a History, book: &Book<'a>) -> Index<&'a HitName, Vec<(u6
     map
 }
 
-fn held_connections(history: &History, rare: &[&Event]) -> Index<u32, (u64, u64)> {
+fn held_connections(history: &History, rare: &[&Event]) -> Index<u32, u64> {
     let mut held = Index::default();
-    for (index, event) in rare.iter().enumerate() {
-        let EventKind::FaultAnnounced { at, .. } = &event.event else { continue };
-        if at.source != Some(Source::Provider) || at.point != "connected" {
-            continue;
-        }
-        let before = history.events[..history.events.partition_point(|it| it.seq < event.seq)].iter().rev();
-        let mut connection = before.filter_map(|event| match &event.event {
-            EventKind::Hit { hit, subject: Some(subject), .. } if hit == at => subject.parse::<u32>().ok(),
-            _ => None,
-        });
-        let done = rare[index..].iter().find(|event| matches!(&event.event, EventKind::FaultDone { at: done, .. } if done == at));
-        if let (Some(connection), Some(done)) = (connection.next(), done) {
-            held.entry(connection).and_modify(|span: &mut (u64, u64)| span.1 = done.seq).or_insert((event.seq, done.seq));
+    for event in rare.iter().filter(|event| matches!(event.event, EventKind::FaultAnnounced { .. })) {
+        let before = &history.events[..history.events.partition_point(|it| it.seq < event.seq)];
+        if let Some(connection) = connection_at(before) {
+            held.entry(connection).or_insert(event.seq);
         }
     }
     held
+}
+
+/// The connection that waits at its beginning while a fault is announced: at such a hit, or at one of the ledger
+/// that was read there.
+fn connection_at(before: &[Event]) -> Option<u32> {
+    // An earlier fault at the same hit, with all that happened while it was done.
+    let mut inside: Option<&HitName> = None;
+    for event in before.iter().rev() {
+        match (&event.event, inside) {
+            (EventKind::FaultAnnounced { at, .. }, Some(open)) if at == open => inside = None,
+            (_, Some(_)) => {}
+            (EventKind::FaultDone { at, .. }, None) => inside = Some(at),
+            (EventKind::Hit { hit, subject, .. }, None) if hit.source == Some(Source::Provider) => {
+                let is_begin = hit.point == "connected";
+                return subject.as_ref().filter(|_| is_begin).and_then(|subject| subject.parse().ok());
+            }
+            (EventKind::Hit { hit, .. }, None) if hit.source == Some(Source::Ledger) => {}
+            (EventKind::Ledger { at: Some(_), .. } | EventKind::Provider(_), None) => {}
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn words(history: &History) -> &[String] {

@@ -197,8 +197,8 @@ impl<'b> Window<'b> {
 
 #[cfg(test)]
 mod tests {
-    use killpoint_model::event::EventKind;
     use killpoint_model::Settings;
+    use killpoint_model::event::EventKind;
     use killpoint_model::finding::InvariantStatus::{Holds, Violated};
     use killpoint_model::provider::Replay;
     use killpoint_model::settings::Promise;

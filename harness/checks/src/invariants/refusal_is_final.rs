@@ -80,7 +80,8 @@ fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
             if CREDENTIALS.contains(&code) && credentials > 0 {
                 credentials -= 1;
             } else if !corrected
-                && !facts.timeline.disturbed_between(said, fact.seq)
+                // An answer may be written out to who died, or stood still, since the request.
+                && !facts.timeline.disturbed_between(before.seq, fact.seq)
                 && !facts.was_held_over(*index, said)
             {
                 let (_, events) = found.get_or_insert_with(|| (code, vec![before.seq]));
@@ -140,6 +141,14 @@ mod tests {
         let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
         trial.reply(attempt, 400).deliver("bob@x", Some("k-deploy-42"), "deployed");
         assert_eq!(judged(&mut trial), Violated, "the next life got one as well, and lived on");
+    }
+
+    #[test]
+    fn an_answer_to_the_dead_tells_the_next_life_nothing() {
+        let mut trial = Trial::new();
+        let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+        trial.die("provider:replying#1").reply(attempt, 400).spawn();
+        assert_eq!(judged(&mut trial.deliver("bob@x", Some("k-deploy-42"), "deployed").clone()), Holds);
     }
 
     #[test]

@@ -7,9 +7,7 @@ use killpoint::checks::{Case, judge};
 use killpoint::model::plan::{FaultAt, Match};
 use killpoint::model::run::TrialRole;
 use killpoint::model::verdict::ActionVerdict;
-use killpoint::model::{
-    Fault, History, InvariantStatus, Plan, Rule, Settings, TrialVerdict, named_plan,
-};
+use killpoint::model::{Fault, History, InvariantStatus, Plan, Rule, Settings, TrialVerdict, named_plan};
 use killpoint::simulate::{ModelWorker, simulate};
 
 use crate::bench::Bench;

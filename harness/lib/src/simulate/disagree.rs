@@ -93,18 +93,17 @@ fn is_blind(message: &Message, truth: &Truth) -> bool {
 /// How long a right worker waits for an effect to be seen after it stopped waiting for an answer, in milliseconds;
 /// a little less than its window.
 const PATIENCE_MS: u64 = RECONCILE_MS as u64 - 50;
-/// What is no lateness at all, in milliseconds.
-const AT_ONCE_MS: u64 = 50;
 
 /// A provider that hides what it accepted, or accepts it later than anybody can be asked to wait, makes even a
-/// right worker send twice; one that forgets its keys meanwhile, even where it is a little late. And nobody can be
-/// right who is stopped between the last look at a claim and the request.
+/// right worker send twice, and so does one that forgets its keys before the worker's own clock says so. And nobody
+/// can be right who is stopped between the last look at a claim and the request.
 fn is_excused(truth: &Truth) -> bool {
-    let forgot = truth.dedupes && truth.clock_was_stepped;
-    let patience_ms = if forgot { AT_ONCE_MS } else { PATIENCE_MS };
+    if truth.dedupes && truth.clock_was_stepped {
+        return true;
+    }
     let harmed = |message: &&Message| message.effects > 1 || message.blind_resends > 0;
     let mut harmed = truth.messages.iter().filter(harmed).peekable();
-    harmed.peek().is_some() && harmed.all(|message| message.hidden_ms > patience_ms || message.was_stale)
+    harmed.peek().is_some() && harmed.all(|message| message.hidden_ms > PATIENCE_MS || message.was_stale)
 }
 
 impl Message {
@@ -171,7 +170,9 @@ fn action_differences(truth: &Truth, judged: &TrialVerdict) -> Vec<String> {
         (action, to.to_owned())
     };
     let mut wanted: BTreeMap<(String, String), Vec<Option<ActionVerdict>>> = BTreeMap::new();
-    for message in truth.messages.iter().filter(|message| message.is_owed || message.requests > 0) {
+    // Of what nobody asked for nothing can be said without a row.
+    let is_told = |message: &&Message| message.is_owed || (truth.is_mapped && message.requests > 0);
+    for message in truth.messages.iter().filter(is_told) {
         let verdict = if truth.is_mapped { Some(mapped(message)) } else { unmapped(message, truth) };
         wanted.entry(place(&message.action, &message.destination)).or_default().push(verdict);
     }
@@ -194,13 +195,16 @@ fn action_differences(truth: &Truth, judged: &TrialVerdict) -> Vec<String> {
     given.retain(|place, _| {
         !truth.messages.iter().any(|message| !message.is_owed && message.destination == place.1)
     });
-    found.extend(given.into_iter().map(|(place, given)| format!("{place:?}: {given:?}, of which nobody knows")));
+    found.extend(
+        given.into_iter().map(|(place, given)| format!("{place:?}: {given:?}, of which nobody knows")),
+    );
     found
 }
 
 fn verdict_difference(truth: &Truth, judged: &TrialVerdict, violated: bool) -> Option<String> {
     let doubts = truth.messages.iter().any(|message| {
-        !truth.is_mapped && !matches!(unmapped(message, truth), Some(verdict) if verdict != ActionVerdict::Undetermined)
+        !truth.is_mapped
+            && !matches!(unmapped(message, truth), Some(verdict) if verdict != ActionVerdict::Undetermined)
     });
     let wanted: &[Verdict] = match (violated, doubts, truth.undone.is_empty()) {
         (true, _, _) => &[Verdict::Violated],
@@ -213,6 +217,9 @@ fn verdict_difference(truth: &Truth, judged: &TrialVerdict, violated: bool) -> O
     };
     let said = judged.verdict;
     (!wanted.contains(&said)).then(|| {
-        format!("the verdict is {said} and should be {wanted:?}: undone {:?}, missing {:?}", truth.undone, judged.evidence.missing)
+        format!(
+            "the verdict is {said} and should be {wanted:?}: undone {:?}, missing {:?}",
+            truth.undone, judged.evidence.missing
+        )
     })
 }

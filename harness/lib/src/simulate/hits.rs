@@ -60,6 +60,10 @@ impl World<'_> {
     }
 
     fn apply(&mut self, due: FaultAt, worker: u32) -> Onward {
+        // Which death belongs to which of them is a matter of opinion.
+        let deadly =
+            due.fault.name != "stop" && due.fault.name != "cleanup" && !due.fault.name.ends_with("clock");
+        self.trace.overtaken += u32::from(deadly && !self.terminations.is_empty());
         let (at, fault) = (due.at.clone(), due.fault.clone());
         self.record.push(EventKind::FaultAnnounced { at, fault });
         let (landed, note) = self.do_fault(&due.fault, worker);

@@ -33,6 +33,8 @@ pub(super) struct Item {
     pub(super) state: RowState,
     pub(super) own_key: String,
     stored_key: Option<String>,
+    /// Every key that its row has had.
+    pub(super) keys: Vec<String>,
     provider_id: Option<String>,
     acceptances: u32,
     found: u32,
@@ -186,8 +188,7 @@ impl Ledger {
         let action = &self.runs[run].action;
         let own_key = format!("{action}-{destination}-key");
         let reference = format!("{action}/{destination}");
-        let payload =
-            json!({ "to": destination, "body": self.runs[run].text, "ref": reference }).to_string();
+        let payload = json!({ "to": destination, "body": self.runs[run].text, "ref": reference }).to_string();
         let state = if delivered { RowState::Confirmed } else { RowState::Created };
         let item = self.items.len();
         let seen = Seen {
@@ -208,6 +209,7 @@ impl Ledger {
             payload,
             state,
             stored_key: with_key.then(|| own_key.clone()),
+            keys: with_key.then(|| own_key.clone()).into_iter().collect(),
             own_key,
             provider_id: None,
             acceptances: 0,
@@ -298,6 +300,9 @@ impl Ledger {
         item.state = if begin.confirmed { RowState::Confirmed } else { RowState::Dispatching };
         item.seen.attempts += 1;
         item.stored_key = Some(key.to_owned());
+        if !item.keys.iter().any(|known| known == key) {
+            item.keys.push(key.to_owned());
+        }
         item.seen.first_sent_at.get_or_insert(now);
         item.not_found += u32::from(begin.after_absence);
         (item.seen.lease_ms, item.seen.lease_until) = (lease_ms, until);

@@ -17,6 +17,9 @@ pub(super) const TIMEOUT_MS: i64 = 400;
 const RUN_LEASE_MS: i64 = 400;
 /// How long a claim of an item lasts: longer than a request, in milliseconds.
 pub(super) const LEASE_MS: i64 = 500;
+/// How long a claim lasts while the provider is asked: longer than a lookup that hangs and the pause after it, so that
+/// two workers don't take it from each other for ever, in milliseconds.
+const ASKING_LEASE_MS: i64 = 900;
 /// How long lookups must find nothing before that is believed, in milliseconds.
 pub(super) const RECONCILE_MS: i64 = 600;
 const ATTEMPTS_MAX: u32 = 5;
@@ -172,7 +175,7 @@ impl Life {
             RowState::Dispatching => self.give_up_on_owner(&mut seen).await,
             RowState::Created if seen.first_sent_at.is_none() => {
                 self.mark("before-claim").await;
-                if self.claim(&mut seen).await {
+                if self.claim(&mut seen, LEASE_MS).await {
                     self.mark("item-claimed").await;
                     self.dispatch(&mut seen, false).await;
                 }
@@ -200,9 +203,9 @@ impl Life {
         orphan
     }
 
-    async fn claim(&self, seen: &mut Seen) -> bool {
+    async fn claim(&self, seen: &mut Seen, lease_ms: i64) -> bool {
         let compares = !self.policy.claim_unconditionally;
-        let claimed = self.ledger.borrow_mut().claim(seen, self.identity, LEASE_MS, self.now(), compares);
+        let claimed = self.ledger.borrow_mut().claim(seen, self.identity, lease_ms, self.now(), compares);
         if claimed {
             self.desk.commit().await;
         }
@@ -217,7 +220,7 @@ impl Life {
 
     async fn give_up_on_owner(&self, seen: &mut Seen) {
         self.mark("recovery-scanned").await;
-        if self.claim(seen).await {
+        if self.claim(seen, LEASE_MS).await {
             self.settle_doubt(seen, None, true).await;
         }
     }
@@ -318,7 +321,7 @@ impl Life {
 
     async fn reconcile(&self, seen: &mut Seen) {
         self.mark("before-reconcile").await;
-        if !self.claim(seen).await {
+        if !self.claim(seen, ASKING_LEASE_MS).await {
             return;
         }
         let trusts_key = self.policy.trust_key_for_ever && self.dedupe_ms.is_some();
@@ -378,7 +381,7 @@ impl Life {
                 return Conclusion::Stopping;
             }
             let renewed =
-                self.ledger.borrow_mut().renew(seen, LEASE_MS, self.now(), !self.policy.unfenced);
+                self.ledger.borrow_mut().renew(seen, ASKING_LEASE_MS, self.now(), !self.policy.unfenced);
             if !renewed {
                 return Conclusion::LostClaim;
             }

@@ -86,7 +86,8 @@ fn unsupported(plan: &Plan, settings: &Settings) -> Option<String> {
     if world::actions(plan, settings).iter().any(|action| action.body.trim() == "poison") {
         return Some("an action that kills its worker".into());
     }
-    let bound = |fault: &&killpoint_model::plan::FaultAt| fault.at.source.is_none() || fault.at.selector.is_some();
+    let bound =
+        |fault: &&killpoint_model::plan::FaultAt| fault.at.source.is_none() || fault.at.selector.is_some();
     if let Some(fault) = plan.faults.iter().find(bound) {
         return Some(format!("the boundary `{}`, which is bound to no hit", fault.at));
     }

@@ -46,7 +46,8 @@ impl SceneKind {
         if self != Self::Bare {
             settings.cleanup = Some(CommandSettings::default());
             settings.ledger = Some(ledger());
-            settings.metrics = Some(MetricsSettings { query: Some("select".into()), ..MetricsSettings::default() });
+            settings.metrics =
+                Some(MetricsSettings { query: Some("select".into()), ..MetricsSettings::default() });
         }
         settings
     }
@@ -143,7 +144,8 @@ impl Scene {
             self.baselines.clear();
         }
         let bare = Plan { name: "baseline".into(), actions: plan.actions.clone(), ..Plan::default() };
-        let run = |seed| simulate(&bare, &self.settings, &self.worker, seed).map(|simulated| simulated.history);
+        let run =
+            |seed| simulate(&bare, &self.settings, &self.worker, seed).map(|simulated| simulated.history);
         let pair = vec![run(1)?, run(2)?];
         self.baselines.insert(id, pair);
         Ok(())
@@ -151,7 +153,10 @@ impl Scene {
 }
 
 fn actions_id(plan: &Plan) -> String {
-    let words = plan.actions.iter().map(|action| format!("{}\u{1}{:?}\u{1}{}\u{2}", action.id, action.to, action.body));
+    let words = plan
+        .actions
+        .iter()
+        .map(|action| format!("{}\u{1}{:?}\u{1}{}\u{2}", action.id, action.to, action.body));
     words.collect()
 }
 

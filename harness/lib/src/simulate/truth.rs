@@ -8,6 +8,7 @@ use killpoint_model::profile::{KeyScope, WindowAnchor};
 use killpoint_model::provider::Counters;
 use killpoint_model::settings::Promise;
 
+use super::life::TIMEOUT_MS;
 use super::workers::ModelWorker;
 use super::world::{World, actions};
 
@@ -34,6 +35,7 @@ pub(super) struct Sent {
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) item: usize,
+    pub(super) key: String,
     pub(super) lookup: u32,
     /// When it was evaluated.
     pub(super) seq: u64,
@@ -194,6 +196,9 @@ impl Message {
         let mut last: Option<&Sent> = None;
         let mut windows: BTreeMap<&str, u64> = BTreeMap::new();
         let profile = &world.settings.provider.idempotency;
+        let ledger = world.ledger.borrow();
+        // Where the rows can't be seen, a key that was never sent is nobody's.
+        let row_keys = if world.settings.ledger.is_some() { ledger.items[item].keys.as_slice() } else { &[] };
         for sent in world.trace.sent.iter().filter(|sent| sent.item == item) {
             let Some(attempt) = state.attempts.get(&sent.attempt) else { continue };
             self.requests += 1;
@@ -205,6 +210,8 @@ impl Message {
                 keys.push(&sent.key);
                 let late_us = world.trace.committed_us.get(&sent.attempt).copied().unwrap_or(u64::MAX);
                 let left_us = world.trace.left_us.get(&sent.attempt).copied().unwrap_or(sent.called_us);
+                // Who was stopped meanwhile did not wait longer than its time-out.
+                let left_us = left_us.min(sent.called_us + TIMEOUT_MS as u64 * 1000);
                 let late_ms = late_us.saturating_sub(left_us) / 1000;
                 let lag_ms = effect.visible_at_ms.map(|at_ms| at_ms.saturating_sub(effect.committed_at_ms));
                 self.hidden_ms = self.hidden_ms.max(late_ms.saturating_add(lag_ms.unwrap_or(u64::MAX)));
@@ -219,7 +226,7 @@ impl Message {
                 let protected = profile.dedupe && before.key == sent.key && inside;
                 // One that the harness held up may arrive after one that was made later: it repeats nothing.
                 let is_earlier = sent.is_held_up && sent.called_seq < before.seq;
-                if !protected && !is_earlier && !world.trace.was_asked(before, sent) {
+                if !protected && !is_earlier && !world.trace.was_asked(before, sent, row_keys) {
                     self.blind_resends += 1;
                     self.blind_with_one_key &= before.key == sent.key;
                 }
@@ -239,8 +246,13 @@ impl Message {
 
 impl Trace {
     /// Whether a lookup for the item was evaluated after one request had arrived and answered before another did.
-    fn was_asked(&self, before: &Sent, next: &Sent) -> bool {
-        let of_item = self.asked.iter().filter(|asked| asked.item == next.item && asked.seq > before.seq);
+    /// A key that nobody has ever used asks about nothing.
+    fn was_asked(&self, before: &Sent, next: &Sent, row_keys: &[String]) -> bool {
+        let used = |key: &String| {
+            row_keys.contains(key) || self.sent.iter().any(|sent| sent.item == next.item && sent.key == *key)
+        };
+        let after = self.asked.iter().filter(|asked| asked.item == next.item && asked.seq > before.seq);
+        let of_item = after.filter(|asked| used(&asked.key));
         of_item.filter_map(|asked| asked.answered).any(|answered| answered < next.seq)
     }
 }

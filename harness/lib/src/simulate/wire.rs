@@ -132,7 +132,8 @@ impl World<'_> {
         let wake = Some(self.soon());
         let process = self.processes.get(&worker);
         let (life, now_ms) = process.map_or((0, 0), |process| (process.lives, process.desk.now_ms.get()));
-        let is_stale = request.as_ref().is_ok_and(|letter| now_ms - letter.sure_at_ms > LEASE_MS - TIMEOUT_MS);
+        let is_stale =
+            request.as_ref().is_ok_and(|letter| now_ms - letter.sure_at_ms > LEASE_MS - TIMEOUT_MS);
         let exchange = Exchange {
             worker,
             life,
@@ -438,7 +439,8 @@ impl World<'_> {
             self.core.look_up(exchange.connection, "GET /v1/messages", &[], &query, now_ms);
         (exchange.id, exchange.plan) = (lookup, plan);
         exchange.found = Some(found.first().map_or(Found::None, |one| Found::One { id: one.id.clone() }));
-        let asked = Asked { item: *item, lookup, seq: self.record.seq() + 1, answered: None };
+        let (item, key, seq) = (*item, key.clone(), self.record.seq() + 1);
+        let asked = Asked { item, key, lookup, seq, answered: None };
         self.log();
         self.trace.asked.push(asked);
         if self.pass(number, "lookup") {

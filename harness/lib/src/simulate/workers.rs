@@ -134,11 +134,7 @@ pub static MODEL_WORKERS: &[ModelWorker] = &[
         "intent-before-dispatch",
         Policy { intent_after_send: true, ..RIGHT },
     ),
-    ModelWorker::wrong(
-        "single-done-flag",
-        "no-false-success",
-        Policy { done_with_execution: true, ..RIGHT },
-    ),
+    ModelWorker::wrong("single-done-flag", "no-false-success", Policy { done_with_execution: true, ..RIGHT }),
     ModelWorker::wrong(
         "swallow-timeout",
         "no-false-success",
@@ -171,11 +167,7 @@ pub static MODEL_WORKERS: &[ModelWorker] = &[
         "no-duplicate-effect",
         Policy { claim_unconditionally: true, ..RIGHT },
     ),
-    ModelWorker::wrong(
-        "zombie-without-fencing",
-        "no-duplicate-effect",
-        Policy { unfenced: true, ..RIGHT },
-    ),
+    ModelWorker::wrong("zombie-without-fencing", "no-duplicate-effect", Policy { unfenced: true, ..RIGHT }),
     ModelWorker::wrong(
         "orphans-stay-locked",
         "terminal-state-explicit",

@@ -10,9 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use fake_provider::core::Core;
 use killpoint_engine::boundaries::HitCounter;
-use killpoint_model::event::{
-    CommandRole, Containment, EventKind, KillProof, ProcessLimit, SettledBy,
-};
+use killpoint_model::event::{CommandRole, Containment, EventKind, KillProof, ProcessLimit, SettledBy};
 use killpoint_model::plan::{ActionSpec, FaultAt};
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{LedgerView, Plan, Settings, Source};
@@ -82,7 +80,10 @@ pub(super) struct Process {
 
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Process").field("stage", &self.stage).field("doing", &self.doing).finish_non_exhaustive()
+        f.debug_struct("Process")
+            .field("stage", &self.stage)
+            .field("doing", &self.doing)
+            .finish_non_exhaustive()
     }
 }
 
@@ -203,7 +204,12 @@ impl<'a> World<'a> {
     pub(super) fn run(&mut self) {
         let (containment, process_limit) = (Containment::PidNamespace, ProcessLimit::Rlimit);
         let plan = self.plan.clone();
-        self.record.push(EventKind::TrialStarted { plan, containment, containment_reason: None, process_limit });
+        self.record.push(EventKind::TrialStarted {
+            plan,
+            containment,
+            containment_reason: None,
+            process_limit,
+        });
         self.record.push(EventKind::StateReady { from: "fresh".into() });
         let now = self.record.wall_ms();
         self.ledger.borrow_mut().enqueue(actions(self.plan, self.settings), now);
@@ -307,12 +313,14 @@ impl<'a> World<'a> {
 
     fn next_actor(&self) -> Option<(u64, Actor)> {
         let processes = self.processes.iter().filter(|(_, process)| !process.stopped);
-        let processes = processes.filter_map(|(number, process)| Some((process.wake?, Actor::Process(*number))));
+        let processes =
+            processes.filter_map(|(number, process)| Some((process.wake?, Actor::Process(*number))));
         let exchanges =
             self.exchanges.iter().filter_map(|(id, exchange)| Some((exchange.wake?, Actor::Exchange(*id))));
-        let due = self.core.next_due().map(|due_ms| {
-            (Record::us_at(due_ms as i64 - self.stepped_ms as i64), Actor::Provider)
-        });
+        let due = self
+            .core
+            .next_due()
+            .map(|due_ms| (Record::us_at(due_ms as i64 - self.stepped_ms as i64), Actor::Provider));
         let asked = self.terminations.iter().map(|(_, deadline_us)| *deadline_us).min();
         let asked = asked.map(|at_us| (at_us, Actor::Termination));
         let sample = self.sample_at.map(|at_us| (at_us, Actor::Sampler));
@@ -554,7 +562,9 @@ impl<'a> World<'a> {
         let due = self.terminations.iter().filter(|(_, deadline_us)| *deadline_us <= now);
         let due: Vec<u32> = due.map(|(number, _)| *number).collect();
         for number in due {
+            let before = self.terminations.len();
             self.terminations.retain(|(asked, _)| *asked != number);
+            self.trace.overtaken += (before - self.terminations.len()).saturating_sub(1) as u32;
             self.kill(number);
             self.revive();
         }
