@@ -314,16 +314,20 @@ fn connection_at(before: &[Event]) -> Option<u32> {
     // An earlier fault at the same hit, with all that happened while it was done.
     let mut inside: Option<&HitName> = None;
     for event in before.iter().rev() {
-        match (&event.event, inside) {
-            (EventKind::FaultAnnounced { at, .. }, Some(open)) if at == open => inside = None,
-            (_, Some(_)) => {}
-            (EventKind::FaultDone { at, .. }, None) => inside = Some(at),
-            (EventKind::Hit { hit, subject, .. }, None) if hit.source == Some(Source::Provider) => {
+        if let Some(open) = inside {
+            if matches!(&event.event, EventKind::FaultAnnounced { at, .. } if at == open) {
+                inside = None;
+            }
+            continue;
+        }
+        match &event.event {
+            EventKind::FaultDone { at, .. } => inside = Some(at),
+            EventKind::Hit { hit, subject, .. } if hit.source == Some(Source::Provider) => {
                 let is_begin = hit.point == "connected";
                 return subject.as_ref().filter(|_| is_begin).and_then(|subject| subject.parse().ok());
             }
-            (EventKind::Hit { hit, .. }, None) if hit.source == Some(Source::Ledger) => {}
-            (EventKind::Ledger { at: Some(_), .. } | EventKind::Provider(_), None) => {}
+            EventKind::Hit { hit, .. } if hit.source == Some(Source::Ledger) => {}
+            EventKind::Ledger { at: Some(_), .. } | EventKind::Provider(_) => {}
             _ => return None,
         }
     }

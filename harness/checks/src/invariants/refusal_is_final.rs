@@ -80,8 +80,7 @@ fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
             if CREDENTIALS.contains(&code) && credentials > 0 {
                 credentials -= 1;
             } else if !corrected
-                // An answer may be written out to who died, or stood still, since the request.
-                && !facts.timeline.disturbed_between(before.seq, fact.seq)
+                && !facts.timeline.may_be_unheard(before.seq, said, fact.seq)
                 && !facts.was_held_over(*index, said)
             {
                 let (_, events) = found.get_or_insert_with(|| (code, vec![before.seq]));

@@ -4,7 +4,8 @@ use killpoint_model::Fault;
 use killpoint_model::event::{ClockMethod, CommandRole, EventKind};
 use killpoint_model::plan::duration_ms;
 
-use super::world::{Goal, Process, World};
+use super::process::Process;
+use super::world::{Goal, World};
 
 /// Added to a worker's number where it is to have another identity.
 const NEW_IDENTITY: u32 = 100;

@@ -6,7 +6,8 @@ use killpoint_model::plan::FaultAt;
 use killpoint_model::{HitName, LedgerView, Source};
 
 use super::act::Outcome;
-use super::world::{Doing, Stage, World, empty_view};
+use super::process::{Doing, Stage};
+use super::world::{World, empty_view};
 
 /// How it goes on for whoever waits at the moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

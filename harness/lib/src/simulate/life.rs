@@ -243,18 +243,18 @@ impl Life {
         let key = self.key_of(seen);
         let begin = Begin { after_absence, confirmed: self.policy.confirm_before_send };
         let fenced = !self.policy.unfenced;
-        let begun = |seen: &mut Seen| {
+        let commit_intent = |seen: &mut Seen| {
             self.ledger.borrow_mut().begin_dispatch(seen, &key, LEASE_MS, self.now(), begin, fenced)
         };
         if self.policy.intent_after_send {
             self.mark("dispatch-started").await;
             let answer = self.send(seen.item, key.clone(), self.now()).await;
-            begun(seen);
+            commit_intent(seen);
             self.desk.commit().await;
             self.settle_answer(seen, answer).await;
             return;
         }
-        if !begun(seen) {
+        if !commit_intent(seen) {
             return;
         }
         self.desk.commit().await;
@@ -296,10 +296,8 @@ impl Life {
             }
             Answer::RateLimited { retry_after_ms } => {
                 let growing = if self.policy.retry_hot { 0 } else { RATE_PAUSE_MS << seen.attempts.min(8) };
-                let pause_ms = match self.policy.retry_hot {
-                    true => 0,
-                    false => growing.max(self.asked_pause_ms(retry_after_ms)),
-                };
+                let asked = if self.policy.retry_hot { 0 } else { self.asked_pause_ms(retry_after_ms) };
+                let pause_ms = growing.max(asked);
                 self.settle(seen, Settlement::Pending { next_at: Some(self.now() + pause_ms) }).await;
             }
             Answer::Doubtful { retry_after_ms } => self.settle_doubt(seen, retry_after_ms, false).await,

@@ -7,16 +7,18 @@
 //! ledger outlives it, its memory does not. The [`Truth`] is what the model itself knows of what happened; where
 //! [`disagreements`] are found, an invariant, the provider or the model is wrong.
 //!
-//! Reading order: `life` (what a worker does), `act` (how it asks for it), `world` (who acts next), `wire`, `hits`
-//! and `faults` (what is done to it), `truth`, `disagree`.
+//! Reading order: `life` (what a worker does), `act` (how it asks for it), `world` (who acts next), `process`, `wire`,
+//! `hits` and `faults` (what is done to it), `truth`, `disagree`.
 
 mod act;
 mod dice;
 mod disagree;
+mod exchange;
 mod faults;
 mod hits;
 mod ledger;
 mod life;
+mod process;
 mod record;
 mod scene;
 mod truth;

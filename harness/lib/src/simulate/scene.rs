@@ -38,8 +38,8 @@ impl SceneKind {
 
     /// Settings that a model of this kind is judged by.
     pub fn settings(self) -> Settings {
-        let mut settings = Settings::default();
-        settings.actions = vec![action("action-1", &["ann@example.com"], "hello 1")];
+        let actions = vec![action("action-1", &["ann@example.com"], "hello 1")];
+        let mut settings = Settings { actions, ..Settings::default() };
         settings.worker.restarts_max = 12;
         settings.provider.idempotency.dedupe = self == Self::Deduping;
         settings.state.enqueue = Some(CommandSettings::default());

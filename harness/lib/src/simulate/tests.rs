@@ -3,7 +3,7 @@
 
 use fake_provider::core::Core;
 use killpoint_model::finding::InvariantStatus;
-use killpoint_model::plan::{FaultAt, Match, ProviderPlan, Reply, Rule};
+use killpoint_model::plan::{Commit, FaultAt, Match, ProviderPlan, Reply, Rule};
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{Fault, Verdict, named_plan};
 use serde_json::json;
@@ -37,15 +37,14 @@ fn with_fault(plan: Plan, at: &str, name: &str, with: serde_json::Value) -> Plan
 /// Where each wrong worker shows.
 fn schedules() -> Vec<(&'static str, SceneKind, Plan)> {
     let beside = |at: &str, with| with_fault(Plan::default(), at, "second-worker", with);
-    let limited = ProviderPlan {
-        commit: killpoint_model::plan::Commit::Never,
-        reply: Reply::Status { code: 429 },
-        ..ProviderPlan::default()
-    };
+    let late =
+        ProviderPlan { commit: Commit::After { ms: 300 }, reply: Reply::Fin, ..ProviderPlan::default() };
+    let limited =
+        ProviderPlan { commit: Commit::Never, reply: Reply::Status { code: 429 }, ..ProviderPlan::default() };
     let failing = named_plan::find("error-before-accept").unwrap().plan;
     vec![
         ("blind-resend", Mapped, kill("provider:committed#1")),
-        ("trust-first-lookup", Mapped, first("late-accept")),
+        ("trust-first-lookup", Mapped, answer(late, Some(1))),
         ("key-per-attempt", Mapped, first("drop-before-accept")),
         ("mark-before-send", Mapped, kill("provider:received#1")),
         ("send-before-intent", Mapped, kill("provider:received#1")),
@@ -110,10 +109,10 @@ fn truth_and_checks_agree_under_many_schedules() {
                 match scene.try_plan(&plan, case) {
                     Ok(tried) if tried.disagreements.is_empty() => {}
                     Ok(tried) => {
-                        found.push(format!("{} {kind:?} {case}: {:?}", worker.name, tried.disagreements))
+                        found.push(format!("{} {kind:?} {case}: {:?}", worker.name, tried.disagreements));
                     }
                     Err(error) => {
-                        assert_eq!((worker.name, kind), ("never-starts-sending", SceneKind::Bare), "{error}")
+                        assert_eq!((worker.name, kind), ("never-starts-sending", SceneKind::Bare), "{error}");
                     }
                 }
             }

@@ -208,11 +208,11 @@ impl Message {
                 self.effects += u32::from(!refused);
                 self.lies += u32::from(refused);
                 keys.push(&sent.key);
-                let late_us = world.trace.committed_us.get(&sent.attempt).copied().unwrap_or(u64::MAX);
+                let landed_us = world.trace.committed_us.get(&sent.attempt).copied().unwrap_or(u64::MAX);
                 let left_us = world.trace.left_us.get(&sent.attempt).copied().unwrap_or(sent.called_us);
                 // Who was stopped meanwhile did not wait longer than its time-out.
                 let left_us = left_us.min(sent.called_us + TIMEOUT_MS as u64 * 1000);
-                let late_ms = late_us.saturating_sub(left_us) / 1000;
+                let late_ms = landed_us.saturating_sub(left_us) / 1000;
                 let lag_ms = effect.visible_at_ms.map(|at_ms| at_ms.saturating_sub(effect.committed_at_ms));
                 self.hidden_ms = self.hidden_ms.max(late_ms.saturating_add(lag_ms.unwrap_or(u64::MAX)));
             }

@@ -1,128 +1,25 @@
 //! Exchanges between workers and the provider, point by point, in the order of the real wire. The provider's own
 //! state machine decides; here is only who waits, who leaves, and what the worker gets to see.
 
-use fake_provider::core::{Arrival, Core, Execution, Looked, Outcome as Ruled, Query, Ruling};
+use fake_provider::core::{Arrival, Execution, Looked, Outcome as Ruled, Query};
 use killpoint_model::plan::{CutAt, ProviderPlan, Reply};
-use killpoint_model::profile::Mismatch;
 use killpoint_model::provider::Unanswered;
 use killpoint_model::{HitName, Source};
 
 use super::act::{Answer, Found, Letter, Outcome};
+use super::exchange::{Client, Exchange, Stage, answer_of, retry_after_ms};
 use super::hits::Onward;
 use super::life::{LEASE_MS, TIMEOUT_MS};
+use super::process::Doing;
 use super::truth::{Asked, Sent};
-use super::world::{Doing, World};
+use super::world::World;
 
 /// Bytes of a part of a reply.
 const PART_BYTES: u64 = 150;
-/// What `Retry-After` says, in milliseconds.
-const RETRY_AFTER_MS: u64 = 1000;
 /// A request that takes so long to be read was held up by the harness, in microseconds.
 const HELD_UP_US: u64 = 50_000;
 /// How long the provider may take to see that a dead worker's connections are closed, in microseconds.
 const DRAIN_US: u64 = 5_000_000;
-
-/// Where an exchange is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Connect,
-    Read,
-    Execute { until_us: u64 },
-    Parked,
-    Part,
-    Last,
-    Drop(Unanswered),
-    AnswerLookup,
-}
-
-/// Whether somebody still waits for the answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Client {
-    Waits,
-    /// It had enough, after it had sent its request whole.
-    GaveUp,
-    Dead,
-}
-
-/// One exchange.
-#[derive(Debug)]
-pub(super) struct Exchange {
-    worker: u32,
-    life: u32,
-    /// A write, or the item and key of a lookup.
-    request: Result<Letter, (usize, String)>,
-    connection: u32,
-    /// When the worker began.
-    called_seq: u64,
-    /// The same in microseconds.
-    called_us: u64,
-    /// When the worker stopped waiting, in microseconds.
-    left_us: Option<u64>,
-    /// Whether the worker was stopped between its last look at its claim and this request.
-    is_stale: bool,
-    stage: Stage,
-    pub(super) wake: Option<u64>,
-    /// Whether the harness does something while it is at a hit.
-    pub(super) held: bool,
-    client: Client,
-    /// The attempt or the lookup; 0 before the request was read.
-    id: u32,
-    plan: ProviderPlan,
-    status: u16,
-    answer: Option<Answer>,
-    found: Option<Found>,
-    /// Whether the worker has read the whole answer.
-    told: bool,
-    /// Whether its end is on record.
-    over: bool,
-}
-
-impl Exchange {
-    /// Whether it is between its request and its end.
-    pub(super) fn is_under_way(&self) -> bool {
-        self.id > 0 && !self.over
-    }
-
-    /// The client leaves. What is parked ends by that.
-    fn lose(&mut self, client: Client, now_us: u64) {
-        self.client = client;
-        if self.stage == Stage::Parked && !self.held {
-            self.wake = Some(now_us);
-        }
-    }
-}
-
-/// What the whole answer to a write says, by the contract.
-fn answer_of(core: &Core, attempt: u32, ruling: &Ruling, reply: Reply) -> (u16, Answer) {
-    let mut id = Core::effect_id(attempt);
-    let status = match (reply, ruling) {
-        (Reply::Status { code }, _) => code,
-        (_, Ruling::Execute) => 201,
-        (_, Ruling::Replay(stored)) => {
-            id = stored.effect.clone().unwrap_or(id);
-            stored.error.unwrap_or(201)
-        }
-        (_, Ruling::Concurrent) => 409,
-        (_, Ruling::Mismatch) => match core.settings().idempotency.mismatch {
-            Mismatch::BadRequest => 400,
-            Mismatch::Conflict => 409,
-            Mismatch::Unprocessable => 422,
-        },
-        (_, Ruling::MissingKey) => 400,
-    };
-    let retry_after_ms = retry_after_ms(status);
-    let answer = match status {
-        200..300 => Answer::Accepted { id },
-        429 => Answer::RateLimited { retry_after_ms },
-        408 | 409 | 425 | 500.. => Answer::Doubtful { retry_after_ms },
-        _ => Answer::Refused,
-    };
-    (status, answer)
-}
-
-fn retry_after_ms(status: u16) -> Option<u64> {
-    matches!(status, 429 | 503).then_some(RETRY_AFTER_MS)
-}
 
 impl World<'_> {
     /// A worker begins a write, or a lookup. Returns the exchange's number.
@@ -327,8 +224,9 @@ impl World<'_> {
         let Some(exchange) = self.exchanges.get_mut(&number) else { return };
         let (reply, attempt) = (exchange.plan.reply, exchange.id);
         match reply {
-            Reply::Ok | Reply::Status { .. } => self.go_to(number, Stage::Part),
-            Reply::Cut { at: CutAt::Headers | CutAt::Body } => self.go_to(number, Stage::Part),
+            Reply::Ok | Reply::Status { .. } | Reply::Cut { at: CutAt::Headers | CutAt::Body } => {
+                self.go_to(number, Stage::Part);
+            }
             Reply::Cut { at: CutAt::Zero } => self.go_to(number, Stage::Drop(Unanswered::Cut)),
             Reply::Fin => self.go_to(number, Stage::Drop(Unanswered::Fin)),
             Reply::Rst => self.go_to(number, Stage::Drop(Unanswered::Rst)),
@@ -518,7 +416,9 @@ impl World<'_> {
         if !held.is_empty() {
             // What the harness itself holds at a hit is abandoned in the end.
             self.record.now_us += DRAIN_US;
-            held.into_iter().for_each(|number| self.end(number, Unanswered::Abandoned));
+            for number in held {
+                self.end(number, Unanswered::Abandoned);
+            }
         }
         self.draining = false;
     }
