@@ -1,4 +1,4 @@
-//! Benchmarks: they print figures and assert nothing.
+//! Benchmarks: they print figures. The model check fails where truth and checks differ.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,8 +7,19 @@ use anyhow::{Context, Result, ensure};
 
 /// Judges a history of a million events, in release mode.
 pub(crate) fn checks(root: &Path) -> Result<()> {
+    example(root, "killpoint-checks", "bench", &[])
+}
+
+/// Judges a million schedules on modelled workers against the truth, in release mode. `words` are the
+/// benchmark's own, such as `--schedules 100000`.
+pub(crate) fn model(root: &Path, words: &[&str]) -> Result<()> {
+    example(root, "killpoint", "bench_model", words)
+}
+
+fn example(root: &Path, package: &str, name: &str, words: &[&str]) -> Result<()> {
     let status = Command::new("cargo")
-        .args(["run", "--release", "--quiet", "--package", "killpoint-checks", "--example", "bench"])
+        .args(["run", "--release", "--quiet", "--package", package, "--example", name, "--"])
+        .args(words)
         .current_dir(root)
         .status()
         .context("starting cargo")?;

@@ -1,4 +1,5 @@
-//! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`.
+//! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`,
+//! `bench model`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a developer's terminal")]
 
 use std::path::{Path, PathBuf};
@@ -17,6 +18,9 @@ usage: cargo xtask TASK
   test [-- FILTER…]    everything that must be green; with a filter, only the tests that match it
   style                who imports whom, lengths, registration, links, forbidden text, the code map
   bench checks         judges a long history in release mode: events per second and memory
+  bench model [OPTION…]
+                       judges a million schedules on modelled workers against the truth, in release mode;
+                       --schedules N, --seed S, --threads N
   generate [--check]   write the generated pages below docs/, or fail where one is out of date";
 
 fn main() -> ExitCode {
@@ -37,6 +41,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ["test", "--", filter @ ..] => test::matching(&root()?, filter),
         ["style"] => style::run(&root()?),
         ["bench", "checks"] => bench::checks(&root()?),
+        ["bench", "model", words @ ..] => bench::model(&root()?, words),
         ["generate"] => generate::write(&root()?),
         ["generate", "--check"] => generate::check(&root()?),
         ["help" | "--help" | "-h"] => {

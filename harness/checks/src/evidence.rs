@@ -213,11 +213,12 @@ impl<'a> FaultKills<'a> {
                 }
             }
         }
-        if self.announced.iter().all(|kill| kill.death().is_none()) {
+        let concerned = self.planned > 0 || !self.announced.is_empty();
+        if concerned && self.announced.iter().all(|kill| kill.death().is_none()) {
             complete = false;
             missing.push("no life was ended, so none came after it: see why no kill took hold".to_owned());
         }
-        (self.planned > 0 || !self.announced.is_empty()).then_some(complete)
+        concerned.then_some(complete)
     }
 
     fn recovered(&self, case: &Case<'_>, missing: &mut Vec<String>) -> Option<bool> {
@@ -320,13 +321,19 @@ fn rules(sorted: &Sorted<'_>, plan: &Plan, missing: &mut Vec<String>) -> Option<
     Some(complete)
 }
 
-/// Every fault that was announced says that it took hold; deadly ones are known by their signal as well.
+/// Every fault of the plan was announced and says that it took hold; deadly ones are known by their signal as well.
 fn faults_landed(events: &[&Event], plan: &Plan, missing: &mut Vec<String>) -> Option<bool> {
     let mut complete = true;
     let mut waiting: Vec<(&HitName, &Fault)> = Vec::new();
+    let mut planned: Vec<(&HitName, &Fault)> = plan.faults.iter().map(|due| (&due.at, &due.fault)).collect();
     for event in events {
         match &event.event {
-            EventKind::FaultAnnounced { at, fault } => waiting.push((at, fault)),
+            EventKind::FaultAnnounced { at, fault } => {
+                waiting.push((at, fault));
+                if let Some(index) = planned.iter().position(|due| *due == (at, fault)) {
+                    planned.remove(index);
+                }
+            }
             EventKind::FaultDone { at, landed, note } => {
                 let announced = waiting.iter().rposition(|(waiting, _)| *waiting == at);
                 let name = announced.map_or("", |index| waiting.remove(index).1.name.as_str());
@@ -346,6 +353,14 @@ fn faults_landed(events: &[&Event], plan: &Plan, missing: &mut Vec<String>) -> O
         complete = false;
         missing.push(format!(
             "the fault {} at `{at}` was announced and never done: give the trial more time",
+            fault.name
+        ));
+    }
+    // A kill that was not announced is told with the other kills.
+    for (at, fault) in planned.into_iter().filter(|(_, fault)| !is_deadly(fault)) {
+        complete = false;
+        missing.push(format!(
+            "the fault {} at `{at}` was never begun: its boundary was not reached while it could be done",
             fault.name
         ));
     }

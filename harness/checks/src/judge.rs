@@ -254,6 +254,24 @@ mod tests {
     }
 
     #[test]
+    fn a_fault_that_was_never_begun_is_vacuous_though_its_boundary_is_on_record() {
+        let mut trial = killed();
+        let at: killpoint_model::HitName = "ledger:confirmed#2".parse().unwrap();
+        trial.hit("ledger:confirmed#2");
+        let fault = killpoint_model::Fault::named("stop");
+        trial.plan.faults.push(FaultAt { at, fault });
+        assert_vacuous(&trial.end(), "faults took hold");
+    }
+
+    #[test]
+    fn a_trial_without_a_kill_does_not_miss_one() {
+        let mut trial = Trial::new();
+        trial.deliver("bob@x", None, "deployed");
+        fault(&mut trial, "stop", true);
+        assert_eq!(verdict_of(&trial.end()).evidence.missing, Vec::<String>::new());
+    }
+
+    #[test]
     fn what_is_not_to_be_had_is_never_green() {
         let mut trial = killed();
         let why = "the worker does not read the variable: let it, or leave the fault out".into();

@@ -23,6 +23,8 @@ pub(crate) struct Trial {
     effects: u32,
     lookups: u32,
     pub(crate) clock_ms: u64,
+    /// The connection over which requests come.
+    pub(crate) connection: u32,
     pub(crate) words: Vec<String>,
     settled: bool,
     /// What time passed beside one millisecond per event.
@@ -39,6 +41,7 @@ impl Trial {
             effects: 0,
             lookups: 0,
             clock_ms: 0,
+            connection: 1,
             words: Vec::new(),
             settled: false,
             passed_us: 0,
@@ -106,7 +109,7 @@ impl Trial {
         self.clock_ms += 10;
         let attempt = Attempt {
             id: self.attempts.len() as u32 + 1,
-            connection: 1,
+            connection: self.connection,
             dialect: "rest".into(),
             operation: "create".into(),
             target: "POST /messages".into(),

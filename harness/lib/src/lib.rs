@@ -31,6 +31,7 @@ mod record;
 mod replay;
 mod run;
 mod shard;
+pub mod simulate;
 
 pub use catalog::catalog;
 pub use check::{Checked, check};

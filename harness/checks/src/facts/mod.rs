@@ -47,6 +47,8 @@ pub struct Facts<'a> {
     pub(crate) kills: Vec<u64>,
     /// What was done to the workers and their store.
     pub(crate) timeline: Timeline,
+    /// Connections that the harness held at their beginning, with since when.
+    held_connections: Index<u32, u64>,
     /// Who sent each attempt, parallel to those of the book.
     pub(crate) senders: Vec<Option<Sender>>,
     /// Every event but those of which there are many: of the provider, hits, looks at the ledger, output.
@@ -114,6 +116,7 @@ impl<'a> Facts<'a> {
             accounts: Vec::new(),
             kills: kills(case.history),
             timeline: Timeline::read(&rare),
+            held_connections: held_connections(case.history, &rare),
             rare,
             new_words: new_words(case.history, case.baselines),
             final_seq: final_seq(case.history),
@@ -195,6 +198,15 @@ impl<'a> Facts<'a> {
     pub(crate) fn generation_of(&self, seq: u64) -> u32 {
         let at = self.history.events.partition_point(|event| event.seq < seq);
         self.history.events.get(at).map_or(0, |event| event.generation)
+    }
+
+    /// Whether the harness held a request back before it was read, since before another event: then its sender made
+    /// it without knowing of that one.
+    pub(crate) fn was_held_over(&self, attempt: usize, event: u64) -> bool {
+        let attempts = &self.book.wire.attempts;
+        let connection = attempts[attempt].attempt.connection;
+        let is_first = || !attempts[..attempt].iter().any(|other| other.attempt.connection == connection);
+        self.held_connections.get(&connection).is_some_and(|from| *from < event) && is_first()
     }
 
     /// When an event was recorded, in microseconds since the trial began.
@@ -283,6 +295,43 @@ fn hits<'a>(history: &'a History, book: &Book<'a>) -> Index<&'a HitName, Vec<(u6
         }
     }
     map
+}
+
+fn held_connections(history: &History, rare: &[&Event]) -> Index<u32, u64> {
+    let mut held = Index::default();
+    for event in rare.iter().filter(|event| matches!(event.event, EventKind::FaultAnnounced { .. })) {
+        let before = &history.events[..history.events.partition_point(|it| it.seq < event.seq)];
+        if let Some(connection) = connection_at(before) {
+            held.entry(connection).or_insert(event.seq);
+        }
+    }
+    held
+}
+
+/// The connection that waits at its beginning while a fault is announced: at such a hit, or at one of the ledger
+/// that was read there.
+fn connection_at(before: &[Event]) -> Option<u32> {
+    // An earlier fault at the same hit, with all that happened while it was done.
+    let mut inside: Option<&HitName> = None;
+    for event in before.iter().rev() {
+        if let Some(open) = inside {
+            if matches!(&event.event, EventKind::FaultAnnounced { at, .. } if at == open) {
+                inside = None;
+            }
+            continue;
+        }
+        match &event.event {
+            EventKind::FaultDone { at, .. } => inside = Some(at),
+            EventKind::Hit { hit, subject, .. } if hit.source == Some(Source::Provider) => {
+                let is_begin = hit.point == "connected";
+                return subject.as_ref().filter(|_| is_begin).and_then(|subject| subject.parse().ok());
+            }
+            EventKind::Hit { hit, .. } if hit.source == Some(Source::Ledger) => {}
+            EventKind::Ledger { at: Some(_), .. } | EventKind::Provider(_) => {}
+            _ => return None,
+        }
+    }
+    None
 }
 
 fn words(history: &History) -> &[String] {

@@ -46,6 +46,7 @@ impl Timeline {
         let mut timeline = Self::default();
         let mut open: BTreeMap<&str, u64> = BTreeMap::new();
         let mut going_on = true;
+        let mut clocks_due: BTreeSet<u32> = BTreeSet::new();
         for event in rare {
             let seq = event.seq;
             match &event.event {
@@ -72,7 +73,13 @@ impl Timeline {
                     timeline.stops.push((seq, *worker, still));
                     timeline.disturbances.push(seq);
                 }
-                EventKind::PartKilled { .. } | EventKind::WorkerClock { .. } => {
+                EventKind::PartKilled { .. } => timeline.disturbances.push(seq),
+                EventKind::WorkerClock { worker, .. } => {
+                    timeline.disturbances.push(seq);
+                    clocks_due.insert(*worker);
+                }
+                // A clock is off from the next start on.
+                EventKind::Spawned { worker, .. } if clocks_due.remove(worker) => {
                     timeline.disturbances.push(seq);
                 }
                 EventKind::FaultAnnounced { .. } => timeline.faults.push((seq, u64::MAX)),
@@ -117,11 +124,20 @@ impl Timeline {
     }
 
     /// Whether something was done between two events after which a worker may not know what it knew, or
-    /// could not write it down: a death, a stop, a step of its clock, a fault of its store.
+    /// could not write it down: a death, a stop, a step of its clock, a fault of its store. Whoever stood still at
+    /// the first one did not know it either.
     pub(crate) fn disturbed_between(&self, after: u64, before: u64) -> bool {
         let from = self.disturbances.partition_point(|seq| *seq <= after);
         self.disturbances.get(from).is_some_and(|seq| *seq < before)
+            || self.stops.iter().any(|(_, worker, _)| self.stopped_at(*worker, after))
             || self.store_faults.iter().any(|(begin, end)| *begin < before && *end > after)
+    }
+
+    /// Whether what was answered to a request may not have been heard, or not been kept, until a later one: an answer
+    /// may be written out to who died since the request.
+    pub(crate) fn may_be_unheard(&self, request: u64, answer: u64, later: u64) -> bool {
+        let died = self.first_death_after(request).is_some_and(|death| death < answer);
+        died || self.disturbed_between(answer, later)
     }
 
     /// The first death after an event.

@@ -157,6 +157,8 @@ pub(crate) struct Wire<'a> {
     pub(crate) apart: Vec<(u64, &'a ProviderEvent)>,
     /// Connections that were accepted.
     pub(crate) connections: u32,
+    /// Those of them that ended before a whole request was read.
+    pub(crate) broken: u32,
 }
 
 /// Where each number is.
@@ -241,6 +243,7 @@ impl<'a> Wire<'a> {
                 }
             }
             ProviderEvent::Connected { .. } => self.connections += 1,
+            ProviderEvent::Partial { .. } => self.broken += 1,
             ProviderEvent::Fed { .. }
             | ProviderEvent::FeedAcknowledged { .. }
             | ProviderEvent::ClockStepped { .. } => self.apart.push((seq, event)),

@@ -107,7 +107,8 @@ pub(super) fn blind_pairs(facts: &Facts<'_>, unit: usize, group: &[usize]) -> Ve
         let fact = &facts.book.wire.attempts[*index];
         let open = last.filter(|before| {
             let before = &facts.book.wire.attempts[*before];
-            !facts.lookups.answered_between(unit, before.seq, fact.seq) && !window.protects(before, fact)
+            let asked = facts.lookups.answered_between(unit, before.seq, fact.seq);
+            !asked && !window.protects(before, fact) && !facts.was_held_over(*index, before.seq)
         });
         pairs.extend(open.map(|before| (before, *index)));
         window.pass(fact);
@@ -197,6 +198,7 @@ impl<'b> Window<'b> {
 #[cfg(test)]
 mod tests {
     use killpoint_model::Settings;
+    use killpoint_model::event::EventKind;
     use killpoint_model::finding::InvariantStatus::{Holds, Violated};
     use killpoint_model::provider::Replay;
     use killpoint_model::settings::Promise;
@@ -234,6 +236,27 @@ mod tests {
         };
         assert_eq!(status(&Settings::default(), &trial("k-deploy-42"), "no-blind-resend"), Holds);
         assert_eq!(status(&Settings::default(), &trial("k-other"), "no-blind-resend"), Violated);
+    }
+
+    #[test]
+    fn a_request_that_the_harness_held_back_is_no_resend() {
+        let held = |connection: u32| {
+            let mut trial = Trial::new();
+            let at: killpoint_model::HitName = "provider:connected#1".parse().unwrap();
+            let (hit, fault) = (at.clone(), killpoint_model::Fault::named("second-worker"));
+            trial.plan.faults.push(killpoint_model::plan::FaultAt { at: at.clone(), fault: fault.clone() });
+            let subject = Some("1".to_owned());
+            trial.push(EventKind::Hit { hit, exact: true, live: true, subject, worker: 0 });
+            trial.push(EventKind::FaultAnnounced { at: at.clone(), fault });
+            trial.connection = 2;
+            trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+            trial.push(EventKind::FaultDone { at, landed: true, note: "the first worker goes on".into() });
+            trial.connection = connection;
+            trial.lose("bob@x", Some("k-deploy-42"), "deployed", false);
+            status(&Settings::default(), &trial.end(), "no-blind-resend")
+        };
+        assert_eq!(held(1), Holds, "it was made before the other one was sent");
+        assert_eq!(held(3), Violated, "it was made after that");
     }
 
     #[test]

@@ -42,12 +42,10 @@ impl Invariant for RefusalIsFinal {
         let refused = |at: &usize| refused_for_good(&facts.book.wire.attempts[*at]).is_some();
         for (index, unit, _) in facts.units().filter(|(_, unit, _)| unit.attempts.iter().any(refused)) {
             for group in by_certain_action(facts, index) {
-                let attempts: Vec<&AttemptFact<'_>> =
-                    group.iter().map(|at| &facts.book.wire.attempts[*at]).collect();
-                if attempts.iter().any(|fact| refused_for_good(fact).is_some()) {
+                if group.iter().any(refused) {
                     looked.look();
                 }
-                let again = resends(facts, &attempts);
+                let again = resends(facts, &group);
                 if let Some((code, events)) = again {
                     let times = events.len() - 1;
                     let how_often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
@@ -69,23 +67,27 @@ fn refused_for_good(fact: &AttemptFact<'_>) -> Option<(u16, u64)> {
 }
 
 /// The first refusal after which requests followed, with these.
-fn resends(facts: &Facts<'_>, attempts: &[&AttemptFact<'_>]) -> Option<(u16, Vec<u64>)> {
+fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
     let mut credentials = 1;
     let mut last: Option<(u16, u64, &AttemptFact<'_>)> = None;
     let mut found: Option<(u16, Vec<u64>)> = None;
-    for fact in attempts {
+    for index in group {
+        let fact = &facts.book.wire.attempts[*index];
         // The latest refusal is the one that a death was nearest to.
         if let Some((code, said, before)) = last.filter(|(_, said, _)| *said < fact.seq) {
             let corrected = before.attempt.key != fact.attempt.key
                 || before.attempt.body_sha256 != fact.attempt.body_sha256;
             if CREDENTIALS.contains(&code) && credentials > 0 {
                 credentials -= 1;
-            } else if !corrected && !facts.timeline.disturbed_between(said, fact.seq) {
+            } else if !corrected
+                && !facts.timeline.may_be_unheard(before.seq, said, fact.seq)
+                && !facts.was_held_over(*index, said)
+            {
                 let (_, events) = found.get_or_insert_with(|| (code, vec![before.seq]));
                 events.push(fact.seq);
             }
         }
-        last = refused_for_good(fact).map(|(code, said)| (code, said, *fact)).or(last);
+        last = refused_for_good(fact).map(|(code, said)| (code, said, fact)).or(last);
     }
     found
 }
@@ -93,6 +95,7 @@ fn resends(facts: &Facts<'_>, attempts: &[&AttemptFact<'_>]) -> Option<(u16, Vec
 #[cfg(test)]
 mod tests {
     use killpoint_model::Settings;
+    use killpoint_model::event::EventKind;
     use killpoint_model::finding::InvariantStatus::{self, Holds, NotShown, Violated};
 
     use crate::sample::{Trial, plain_baseline, status};
@@ -137,6 +140,30 @@ mod tests {
         let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
         trial.reply(attempt, 400).deliver("bob@x", Some("k-deploy-42"), "deployed");
         assert_eq!(judged(&mut trial), Violated, "the next life got one as well, and lived on");
+    }
+
+    #[test]
+    fn an_answer_to_the_dead_tells_the_next_life_nothing() {
+        let mut trial = Trial::new();
+        let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+        trial.die("provider:replying#1").reply(attempt, 400).spawn();
+        assert_eq!(judged(&mut trial.deliver("bob@x", Some("k-deploy-42"), "deployed").clone()), Holds);
+    }
+
+    #[test]
+    fn who_stood_still_did_not_hear_the_refusal() {
+        let stopped = |still: bool| {
+            let mut trial = Trial::new();
+            let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+            trial.push(EventKind::Stopped { worker: 1 });
+            if !still {
+                trial.push(EventKind::Resumed { worker: 1 });
+            }
+            trial.reply(attempt, 400).spawn_worker(2).deliver("bob@x", Some("k-deploy-42"), "deployed");
+            judged(&mut trial)
+        };
+        assert_eq!(stopped(true), Holds, "another worker took over what was in flight");
+        assert_eq!(stopped(false), Violated);
     }
 
     #[test]

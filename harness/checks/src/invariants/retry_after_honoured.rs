@@ -39,6 +39,9 @@ impl Invariant for RetryAfterHonoured {
             for group in by_certain_action(facts, index) {
                 for pair in group.windows(2) {
                     let [before, after] = [pair[0], pair[1]].map(|at| &facts.book.wire.attempts[at]);
+                    if facts.was_held_over(pair[1], before.seq) {
+                        continue;
+                    }
                     let Some((asked_ms, waited_ms)) = waited(facts, before, after) else { continue };
                     looked.look();
                     if waited_ms + asked_ms / 10 + SLACK_MS < asked_ms {
@@ -59,7 +62,7 @@ fn waited(facts: &Facts<'_>, before: &AttemptFact<'_>, after: &AttemptFact<'_>) 
     let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429))?;
     // The first byte: an answer may be parsed before its end is on record.
     let said = before.replying.into_iter().chain(before.end_seq).min()?;
-    if said > after.seq || facts.timeline.disturbed_between(said, after.seq) {
+    if said > after.seq || facts.timeline.may_be_unheard(before.seq, said, after.seq) {
         return None;
     }
     let waited_us = facts.at_us(after.seq).saturating_sub(facts.at_us(said));
@@ -69,6 +72,7 @@ fn waited(facts: &Facts<'_>, before: &AttemptFact<'_>, after: &AttemptFact<'_>) 
 #[cfg(test)]
 mod tests {
     use killpoint_model::Settings;
+    use killpoint_model::event::{ClockMethod, EventKind};
     use killpoint_model::finding::InvariantStatus::{self, Holds, NotShown, Violated};
     use killpoint_model::provider::ProviderEvent;
 
@@ -92,6 +96,25 @@ mod tests {
         assert_eq!(limited(429, |trial| trial.pass_ms(100)), Violated);
         assert_eq!(limited(503, |_| ()), NotShown, "of a server error nobody promised anything");
         assert_eq!(status(&Settings::default(), &plain_baseline(), NAME), NotShown);
+    }
+
+    #[test]
+    fn a_clock_that_is_off_from_the_next_start_on_is_not_measured() {
+        let stepped = |restarts: bool| {
+            let mut trial = Trial::new();
+            let method = ClockMethod::Environment;
+            trial.push(EventKind::WorkerClock { worker: 1, offset_ms: 300_000, method });
+            let attempt = trial.send("bob@x", None, "deployed");
+            let retry_after_ms = Some(1000);
+            trial.provider(ProviderEvent::Replied { attempt, status: 429, retry_after_ms });
+            if restarts {
+                trial.push(EventKind::Exited { worker: 1, code: Some(0), signal: None });
+                trial.spawn();
+            }
+            status(&Settings::default(), &trial.deliver("bob@x", None, "deployed").end(), NAME)
+        };
+        assert_eq!(stepped(true), NotShown);
+        assert_eq!(stepped(false), Violated, "the life that runs has its old clock");
     }
 
     #[test]

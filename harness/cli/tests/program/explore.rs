@@ -84,7 +84,7 @@ fn a_kept_counterexample_comes_first_and_is_kept_when_it_is_fixed() {
     assert_eq!(exploration(&bench, "two").regressions[0].outcome, RegressionOutcome::Fails);
     explore(&bench, "three", &["--cases", "1", "--seed", "8"]).exits(Holds).says(&["fixed"]);
     assert_eq!(exploration(&bench, "three").regressions[0].outcome, RegressionOutcome::Fixed);
-    assert_eq!(kept(&bench), before);
+    assert!(before.iter().all(|file| kept(&bench).contains(file)), "nothing that was kept is removed");
 }
 
 #[test]

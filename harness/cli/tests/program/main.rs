@@ -13,6 +13,7 @@ mod ledgers;
 mod liveness;
 mod machine;
 mod marks;
+mod model;
 mod names;
 mod reports;
 mod second_language;

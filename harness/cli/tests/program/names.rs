@@ -27,7 +27,8 @@ fn every_command_has_a_help_that_is_tested() {
     let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed: Vec<&str> = listed.take_while(|line| !line.is_empty()).filter_map(first_word).collect();
     let tested = [
-        "demo", "run", "check", "report", "merge", "list", "explain", "provider", "mark", "selftest", "help",
+        "demo", "run", "explore", "replay", "check", "report", "merge", "list", "explain", "provider",
+        "mark", "selftest", "help",
     ];
     assert_eq!(listed, tested);
 }

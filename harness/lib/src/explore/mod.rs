@@ -250,10 +250,11 @@ fn first_violated(trial: &TrialRecord) -> Option<&str> {
     Some(judged.violated().next().map_or("the verdict on an action", |outcome| outcome.invariant.as_str()))
 }
 
-/// Where two fault-free trials differ in the moments that they reached, if they do.
+/// Where two fault-free trials differ in the moments that they reached, if they do. Their order is left out: who
+/// is first, the worker that has read an answer or the provider that has written it, is luck.
 fn first_difference(pair: &[History]) -> Option<String> {
     let [one, other] = pair else { return None };
-    let hits = |history: &History| -> Vec<String> {
+    let hits = |history: &History| -> BTreeSet<String> {
         let hits = history.events.iter().filter_map(|event| match &event.event {
             // What sampling shows comes sooner or later by luck.
             EventKind::Hit { hit, exact: true, .. } => Some(hit.to_string()),
@@ -262,8 +263,10 @@ fn first_difference(pair: &[History]) -> Option<String> {
         hits.collect()
     };
     let (one, other) = (hits(one), hits(other));
-    let at = (0..one.len().max(other.len())).find(|at| one.get(*at) != other.get(*at))?;
-    let name = |hits: &[String]| hits.get(at).map_or_else(|| "its end".to_owned(), |hit| format!("`{hit}`"));
-    let number = at + 1;
-    Some(format!("moment {number} is {} in the one and {} in the other", name(&one), name(&other)))
+    let differing: Vec<&String> = one.symmetric_difference(&other).collect();
+    let first = differing.first()?;
+    let which = if one.contains(*first) { "first" } else { "second" };
+    let more = differing.len() - 1;
+    let others = if more == 0 { String::new() } else { format!(", and {more} more differ") };
+    Some(format!("`{first}` was reached in the {which} one only{others}"))
 }

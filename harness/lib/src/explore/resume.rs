@@ -25,6 +25,9 @@ impl Resumed {
     /// # Errors
     /// It is no run, or no exploration, or its baselines are not there.
     pub(crate) fn open(path: &Path) -> Result<Self, RunError> {
+        // Trials need absolute paths.
+        let path =
+            &std::fs::canonicalize(path).map_err(|error| RunError::File { path: path.to_owned(), error })?;
         let (folder, record) = RunFolder::open(path)?;
         let bad = |why: &str| RunError::BadRun { path: path.to_owned(), why: why.to_owned() };
         if record.exploration.is_none() {
