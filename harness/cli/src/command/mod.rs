@@ -26,9 +26,9 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Run the gate: baseline, then a trial per boundary and provider plan
     Run(run::Run),
-    /// Draw plans that nobody wrote down, make what is red small, and keep it as a scenario file
+    /// Try plans that nobody wrote down, and make what is red small
     Explore(explore::Explore),
-    /// Do one plan again, from a replay token or a scenario file
+    /// Do one plan again, from a token or a scenario file
     Replay(replay::Replay),
     /// Judge a stored run again, offline
     Check(check::Check),
