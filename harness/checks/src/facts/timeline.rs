@@ -133,13 +133,6 @@ impl Timeline {
             || self.store_faults.iter().any(|(begin, end)| *begin < before && *end > after)
     }
 
-    /// Whether what was answered to a request may not have been heard, or not been kept, until a later one: an answer
-    /// may be written out to who died since the request.
-    pub(crate) fn may_be_unheard(&self, request: u64, answer: u64, later: u64) -> bool {
-        let died = self.first_death_after(request).is_some_and(|death| death < answer);
-        died || self.disturbed_between(answer, later)
-    }
-
     /// The first death after an event.
     pub(crate) fn first_death_after(&self, seq: u64) -> Option<u64> {
         self.deaths.get(self.deaths.partition_point(|death| *death <= seq)).copied()

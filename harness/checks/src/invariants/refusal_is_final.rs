@@ -80,7 +80,8 @@ fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
             if CREDENTIALS.contains(&code) && credentials > 0 {
                 credentials -= 1;
             } else if !corrected
-                && !facts.timeline.may_be_unheard(before.seq, said, fact.seq)
+                // An answer may be written out to who died since the request, or lost its claim while it stood still.
+                && !facts.timeline.disturbed_between(before.seq, fact.seq)
                 && !facts.was_held_over(*index, said)
             {
                 let (_, events) = found.get_or_insert_with(|| (code, vec![before.seq]));
@@ -154,11 +155,11 @@ mod tests {
     fn who_stood_still_did_not_hear_the_refusal() {
         let stopped = |still: bool| {
             let mut trial = Trial::new();
-            let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
             trial.push(EventKind::Stopped { worker: 1 });
             if !still {
                 trial.push(EventKind::Resumed { worker: 1 });
             }
+            let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
             trial.reply(attempt, 400).spawn_worker(2).deliver("bob@x", Some("k-deploy-42"), "deployed");
             judged(&mut trial)
         };

@@ -62,7 +62,7 @@ fn waited(facts: &Facts<'_>, before: &AttemptFact<'_>, after: &AttemptFact<'_>) 
     let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429))?;
     // The first byte: an answer may be parsed before its end is on record.
     let said = before.replying.into_iter().chain(before.end_seq).min()?;
-    if said > after.seq || facts.timeline.may_be_unheard(before.seq, said, after.seq) {
+    if said > after.seq || facts.timeline.disturbed_between(before.seq, after.seq) {
         return None;
     }
     let waited_us = facts.at_us(after.seq).saturating_sub(facts.at_us(said));

@@ -101,7 +101,7 @@ fn every_wrong_worker_is_caught_by_its_invariant_and_the_right_one_never() {
 fn truth_and_checks_agree_under_many_schedules() {
     let mut found = Vec::new();
     for worker in MODEL_WORKERS {
-        let cases = if worker.is_right() { 150 } else { 12 };
+        let cases = if worker.is_right() { 100 } else { 8 };
         for kind in SceneKind::ALL {
             let mut scene = Scene::new(kind, worker).unwrap();
             for case in 0..cases {
