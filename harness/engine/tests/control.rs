@@ -113,6 +113,21 @@ async fn a_barrier_lets_workers_go_on_together_and_says_who_is_missing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn barriers_that_wait_for_each_other_are_found_and_explained() {
+    // The first to claim stands at the first barrier, so the second barrier, one mark later, is reached by the other.
+    let limit = ("limit", "1s".into());
+    let mut both = plan(&[
+        ("mark:claimed#1", "barrier", &[("workers", 3.into()), limit.clone()]),
+        ("mark:claimed#2", "barrier", &[("workers", 3.into()), limit]),
+    ]);
+    both.workers = 2;
+    let history = history_of(settings("drain", "2"), both).await;
+    assert!(!landed(&history).contains(&true), "{}", history.to_text());
+    let settled = history.events.iter().any(|event| matches!(event.event, EventKind::Settled { .. }));
+    assert!(settled, "nobody is left behind: {}", history.to_text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_next_life_can_have_another_environment_identity_and_clock() {
     let plan = plan(&[
         ("provider:received#1", "worker-clock", &[("by", "-3h".into())]),

@@ -92,7 +92,7 @@ pub static BUGS: &[Bug] = &[
         name: "swallow-timeout",
         kind: "K32",
         summary: "a timeout or a lost reply is taken for a success",
-        invariant: "no-false-success",
+        invariant: "confirmed-after-acceptance",
         explanation: "The request was written, so it must have arrived: the error handler logs and goes on. It shows under \
             timeout-before-accept and drop-before-accept, where nothing arrived, and leaves no provider id in any case.",
         seed: |policy| policy.doubt = Doubt::TakenAsDelivered,
@@ -377,7 +377,7 @@ pub static BUGS: &[Bug] = &[
         name: "wall-clock-lease",
         kind: "K28",
         summary: "claims of other hosts are compared with this host's wall clock",
-        invariant: "terminal-state-explicit",
+        invariant: "due-is-served",
         explanation: "A clock that was stepped back makes a dead owner's claim last for hours, and one that \
             is ahead ends a live one at once. It shows under a kill at dispatch-started after which the \
             worker's clock is 3 hours back.",
@@ -387,7 +387,7 @@ pub static BUGS: &[Bug] = &[
         name: "trust-copies",
         kind: "K29",
         summary: "a ledger that was copied or restored is trusted to be up to date",
-        invariant: "no-duplicate-effect",
+        invariant: "no-blind-resend",
         explanation: "What the backup calls pending may have been sent since. The right worker notices that \
             the file is not the one it wrote, and looks each item up before it sends it. It shows under \
             store-copy at before-claim and store-restore after ack-committed.",
@@ -397,7 +397,7 @@ pub static BUGS: &[Bug] = &[
         name: "resend-unwritten",
         kind: "K30",
         summary: "when the outcome can't be written the request is sent again",
-        invariant: "no-duplicate-effect",
+        invariant: "no-blind-resend",
         explanation: "Send and bookkeeping are inside one retry, so a database that is read-only or full \
             turns one acceptance into several. It shows under a store fault at answer-read.",
         seed: |policy| policy.resend_unwritten = true,
@@ -406,7 +406,7 @@ pub static BUGS: &[Bug] = &[
         name: "no-flush",
         kind: "K31",
         summary: "commits are not flushed to the disk",
-        invariant: "no-duplicate-effect",
+        invariant: "acknowledged-is-durable",
         explanation: "With synchronous off a process crash loses nothing, so every kill is green; a power cut \
             takes commits back that the caller was told of. It shows under store-rollback.",
         seed: |policy| policy.no_flush = true,
@@ -433,7 +433,7 @@ pub static BUGS: &[Bug] = &[
         name: "idle-for-ever",
         kind: "K36",
         summary: "a worker that is to run for ever only looks alive",
-        invariant: "terminal-state-explicit",
+        invariant: "due-is-served",
         explanation: "The process is up and its loop turns, but the timer that takes items up was never \
             armed. Health is green and nothing is sent. It shows without --drain and without any fault.",
         seed: |policy| policy.idle_for_ever = true,

@@ -76,8 +76,8 @@ pub static INVARIANTS: &[&dyn Invariant] = &[
     &no_false_success::NoFalseSuccess,
     &no_false_failure::NoFalseFailure,
     &terminal_state_explicit::TerminalStateExplicit,
-    &counters_agree::CountersAgree,
     &audit_survives::AuditSurvives,
+    &counters_agree::CountersAgree,
     &no_secret_leak::NoSecretLeak,
 ];
 

@@ -11,7 +11,7 @@ use crate::show;
 /// Arguments of `explain`.
 #[derive(Debug, Args)]
 pub(crate) struct Explain {
-    /// A name that `killpoint list` shows
+    /// A name that `killpoint list` shows, or the id of a kind of fault, such as K07
     name: String,
 }
 
@@ -20,7 +20,9 @@ impl Explain {
         let all = everything();
         let found: Vec<String> = all
             .iter()
-            .filter(|named| named.name == self.name)
+            .filter(|named| {
+                named.name == self.name || named.id.is_some_and(|id| id.eq_ignore_ascii_case(&self.name))
+            })
             .map(|named| {
                 let kind = named.kind.trim_end_matches('s');
                 format!(
@@ -30,7 +32,10 @@ impl Explain {
             })
             .collect();
         if found.is_empty() {
-            let near = nearest(&self.name, all.iter().map(|named| named.name.as_str()));
+            let near = nearest(
+                &self.name,
+                all.iter().flat_map(|named| named.id.into_iter().chain([named.name.as_str()])),
+            );
             let help = near
                 .map_or("`killpoint list` shows all names".into(), |near| format!("did you mean `{near}`?"));
             return Diagnosed::one("unknown-name", &format!("nobody knows `{}`; {help}", self.name))

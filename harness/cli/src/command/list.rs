@@ -10,7 +10,7 @@ use crate::show;
 /// Arguments of `list`.
 #[derive(Debug, Args)]
 pub(crate) struct List {
-    /// scenarios, faults, boundaries, invariants, dialects, ledgers, formats, plans or profiles [default: all]
+    /// scenarios, kinds, faults, boundaries, invariants, dialects, ledgers, formats, plans or profiles [default: all]
     kind: Option<String>,
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
@@ -23,6 +23,8 @@ pub(crate) struct Named {
     pub(crate) kind: &'static str,
     /// The name.
     pub(crate) name: String,
+    /// Another one, such as `K07`.
+    pub(crate) id: Option<&'static str>,
     /// One line.
     pub(crate) summary: String,
     /// Paragraphs.
@@ -39,22 +41,44 @@ pub(crate) fn everything() -> Vec<Named> {
         Some(Named {
             kind: "scenarios",
             name: entry.name.to_owned(),
+            id: None,
             summary: scenario.summary,
             explanation: format!("{}\n\nSource: {}", scenario.explanation, scenario.source),
             example: format!("killpoint run --scenario {}", entry.name),
         })
     });
     let mut all: Vec<Named> = scenarios.collect();
+    all.extend(killpoint::scenarios::KINDS.iter().map(kind_of_fault));
     for (kind, entries) in catalog.kinds() {
         all.extend(entries.iter().map(|entry| Named {
             kind,
             name: entry.name.to_owned(),
+            id: None,
             summary: entry.summary.to_owned(),
             explanation: entry.explanation.to_owned(),
             example: entry.example.to_owned(),
         }));
     }
     all
+}
+
+fn kind_of_fault(kind: &killpoint::scenarios::Kind) -> Named {
+    Named {
+        kind: "kinds",
+        name: kind.name.to_owned(),
+        id: Some(kind.id),
+        summary: format!("{}: {}", kind.id, kind.summary),
+        explanation: format!(
+            "What passes: {}.\n\nThe invariant that is about it: {}. The scenarios that stage it: {}.",
+            kind.passes.trim_end_matches('.'),
+            kind.invariant,
+            kind.scenarios.join(", ")
+        ),
+        example: kind
+            .scenarios
+            .first()
+            .map_or_else(String::new, |name| format!("killpoint run --scenario {name}")),
+    }
 }
 
 impl List {

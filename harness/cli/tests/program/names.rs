@@ -49,6 +49,7 @@ fn every_name_that_is_listed_is_explained() {
         kinds,
         [
             "scenarios",
+            "kinds",
             "faults",
             "boundaries",
             "invariants",
@@ -70,4 +71,17 @@ fn every_name_that_is_listed_is_explained() {
             bench.killpoint(&["explain", name]).exits(Holds).says(&[name, summary]);
         }
     }
+}
+
+#[test]
+fn a_kind_of_fault_is_explained_by_its_id_and_by_its_name() {
+    let bench = Bench::new();
+    let by_id = bench.killpoint(&["explain", "K07"]).exits(Holds).says(&[
+        "zombie",
+        "claim-is-exclusive",
+        "What passes",
+    ]);
+    let name = by_id.out.split(' ').next().unwrap();
+    assert_eq!(bench.killpoint(&["explain", name]).exits(Holds).out, by_id.out);
+    assert_eq!(bench.killpoint(&["explain", "k07"]).exits(Holds).out, by_id.out);
 }

@@ -45,7 +45,12 @@ impl Fault for Barrier {
                 return Ok(Landing { landed: false, note: "a barrier stands at a mark".into() });
             };
             let arrived = trial.gather(&at, worker, wanted, limit).await?;
-            let note = if arrived >= wanted {
+            let note = if arrived == 0 {
+                format!(
+                    "workers stand at another barrier already: they and those at `{}` would wait for each other",
+                    at.series()
+                )
+            } else if arrived >= wanted {
                 format!("{arrived} workers went on together")
             } else {
                 format!(

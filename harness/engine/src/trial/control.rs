@@ -284,6 +284,10 @@ impl Trial {
         limit: Duration,
     ) -> Result<u32, TrialError> {
         self.let_go_on().await?;
+        // Who stands at another barrier can't come to this one, nor the other way round: nobody waits for that.
+        if self.barrier.is_some() {
+            return Ok(0);
+        }
         self.barrier = Some(Barrier::new(at, first, wanted));
         self.drive(Goal::BarrierFull { until: Instant::now() + limit }).await?;
         let Some(barrier) = self.barrier.take() else { return Ok(0) };
