@@ -212,9 +212,9 @@ fn loss(facts: &Facts<'_>, unit: &Unit) -> Loss {
         return Loss::Silent("the promise is that each action is delivered");
     }
     let says_so = if unit.attempts.is_empty() {
-        // Nothing was in flight as far as the wire shows; only a plain word of doubt, and only after a kill or
+        // Nothing was in flight as far as the wire shows; only a plain word of doubt, and only after a kill, a stop or
         // a connection that broke under a request, may still be a worker that parked what it could not know.
-        let interrupted = !facts.kills.is_empty() || facts.book.wire.broken > 0;
+        let interrupted = facts.timeline.interruptions() > 0 || facts.book.wire.broken > 0;
         interrupted && facts.new_words.iter().any(|word| is_word_of_doubt(word))
     } else {
         !facts.new_words.is_empty()

@@ -227,7 +227,9 @@ impl Clock {
         let stepped = stepped.map_or(u64::MAX, |(seq, _)| *seq);
         let attempt = facts.book.wire.attempts.first().map(|fact| (fact.seq, fact.attempt.at_ms));
         let lookup = facts.book.wire.lookups.first().map(|fact| (fact.seq, fact.lookup.at_ms));
-        let anchor = attempt.or(lookup).filter(|(seq, _)| *seq < stepped);
+        // Rows of a worker whose clock is off are dated by that clock.
+        let differs = facts.rare.iter().any(|event| matches!(event.event, EventKind::WorkerClock { .. }));
+        let anchor = attempt.or(lookup).filter(|(seq, _)| *seq < stepped && !differs);
         Self { started_ms: anchor.map(|(seq, at_ms)| at_ms.saturating_sub(facts.at_us(seq) / 1000)) }
     }
 }
@@ -316,5 +318,18 @@ mod tests {
         };
         assert_eq!(late(Some(100)), Violated);
         assert_eq!(late(None), Holds, "it may have been at work on something else");
+    }
+
+    #[test]
+    fn a_due_time_by_a_clock_that_is_off_says_nothing() {
+        let mut trial = Trial::new();
+        let method = killpoint_model::event::ClockMethod::Environment;
+        trial.push(EventKind::WorkerClock { worker: 1, offset_ms: -300_000, method });
+        trial.deliver("eve@x", None, "other");
+        let early = LedgerRow { due_at_ms: Some(100), ..rows(RowState::Created).remove(0) };
+        trial.view(None, vec![early]);
+        trial.pass_ms(9000);
+        trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+        assert_eq!(status(&mapped(), &trial.end_rows(rows(RowState::Confirmed)), NAME), Holds);
     }
 }

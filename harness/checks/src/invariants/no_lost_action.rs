@@ -88,7 +88,9 @@ fn note_what_was_given_up(facts: &Facts<'_>, unit: &Unit, account: &Account, loo
 
 #[cfg(test)]
 mod tests {
+    use killpoint_model::event::EventKind;
     use killpoint_model::finding::InvariantStatus::{Holds, Inconclusive, Violated};
+    use killpoint_model::provider::ProviderEvent;
     use killpoint_model::settings::Promise;
     use killpoint_model::verdict::ActionVerdict;
     use killpoint_model::{RowState, Settings};
@@ -110,6 +112,30 @@ mod tests {
         assert_eq!(status(&Settings::default(), &trial.end(), "no-lost-action"), Inconclusive);
         let keyed = Settings { promise: Promise::AtLeastOnceKeyed, ..Settings::default() };
         assert_eq!(status(&keyed, &trial.end(), "no-lost-action"), Violated);
+    }
+
+    #[test]
+    fn without_a_ledger_what_was_never_sent_is_in_doubt_only_after_an_interruption() {
+        let parked = |interrupt: fn(&mut Trial)| {
+            let mut trial = Trial::new();
+            trial.words = vec!["review".into()];
+            interrupt(&mut trial);
+            status(&Settings::default(), &trial.end(), "no-lost-action")
+        };
+        assert_eq!(parked(|_| ()), Violated);
+        assert_eq!(parked(|trial| _ = trial.kill("mark:item-claimed#1")), Inconclusive);
+        assert_eq!(
+            parked(|trial| {
+                trial.push(EventKind::Stopped { worker: 1 });
+                trial.push(EventKind::Resumed { worker: 1 });
+            }),
+            Inconclusive
+        );
+        assert_eq!(
+            parked(|trial| _ = trial.provider(ProviderEvent::Partial { connection: 1, bytes: 0 })),
+            Inconclusive,
+            "the connection broke before the request was whole"
+        );
     }
 
     #[test]

@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint::checks::{Case, judge};
 use killpoint::model::plan::{FaultAt, Match};
+use killpoint::model::provider::{ProviderEvent, Unanswered};
 use killpoint::model::run::TrialRole;
 use killpoint::model::verdict::ActionVerdict;
-use killpoint::model::{Fault, History, InvariantStatus, Plan, Rule, Settings, TrialVerdict, named_plan};
+use killpoint::model::{
+    Fault, History, InvariantStatus, Plan, Rule, RunRecord, Settings, TrialRecord, TrialVerdict, named_plan,
+};
 use killpoint::simulate::{ModelWorker, simulate};
 
 use crate::bench::Bench;
@@ -20,6 +23,9 @@ const FIRST_REQUEST: [&str; 5] = [
     "timeout-after-accept",
     "error-after-accept",
 ];
+
+/// Runs of which one must be quick enough.
+const TRIES_MAX: u32 = 4;
 
 /// What a judgement comes to: the verdict, the actions' verdicts, and what is violated.
 #[derive(Debug, PartialEq, Eq)]
@@ -75,23 +81,51 @@ fn modelled(plan: &Plan, settings: &Settings, worker: &ModelWorker) -> Judgement
     Judgement::of(&judge(&Case { settings, role, history: &history, baselines: &baselines }))
 }
 
-fn model_and_worker_agree(bug: Option<&str>) {
-    let bench = Bench::new();
-    let mut words = vec!["demo".to_owned(), "--run-dir".into(), "run".into()];
-    words.extend(bug.iter().flat_map(|bug| ["--bug".to_owned(), (*bug).to_owned()]));
-    for plan in plans() {
-        let file = format!("{}.toml", plan.name);
-        let text = killpoint::scenarios::to_toml(&plan);
-        bench.file(&file, &text);
-        words.extend(["--scenario".to_owned(), file]);
+/// Whether a request timed out that no rule held up: on a busy machine the worker then has a doubt more than its
+/// model, which is never slow.
+fn was_too_slow(history: &History) -> bool {
+    let held_up = |wanted: u32| {
+        history.provider().any(|(_, event)| {
+            matches!(event, ProviderEvent::RuleFired { attempt, lookup: false, .. } if *attempt == wanted)
+        })
+    };
+    history.provider().any(|(_, event)| match event {
+        ProviderEvent::Unanswered { attempt, how: Unanswered::ClientGone } => !held_up(*attempt),
+        ProviderEvent::LookupUnanswered { how: Unanswered::ClientGone, .. } => true,
+        _ => false,
+    })
+}
+
+/// Runs the built-in worker on every plan; again where the machine was too slow for its time-outs.
+fn real_run(bug: Option<&str>) -> RunRecord {
+    for _ in 0..TRIES_MAX {
+        let bench = Bench::new();
+        let mut words: Vec<String> = ["demo", "--run-dir", "run", "--jobs", "2"].map(str::to_owned).into();
+        words.extend(bug.iter().flat_map(|bug| ["--bug".to_owned(), (*bug).to_owned()]));
+        for plan in plans() {
+            let file = format!("{}.toml", plan.name);
+            bench.file(&file, &killpoint::scenarios::to_toml(&plan));
+            words.extend(["--scenario".to_owned(), file]);
+        }
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let said = bench.killpoint(&words);
+        let record = bench.record();
+        assert_eq!(record.trials.len(), plans().len() + 2, "{said:?}");
+        let history = |trial: &TrialRecord| {
+            let path = bench.path("run").join(&trial.folder).join("history.jsonl");
+            History::parse(&std::fs::read_to_string(path).unwrap()).unwrap()
+        };
+        if !record.trials.iter().any(|trial| was_too_slow(&history(trial))) {
+            return record;
+        }
     }
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let said = bench.killpoint(&words);
-    let record = bench.record();
+    panic!("requests timed out in each of {TRIES_MAX} runs: this machine is too busy for the comparison");
+}
+
+fn model_and_worker_agree(bug: Option<&str>) {
+    let record = real_run(bug);
     let worker = ModelWorker::named(bug.unwrap_or("right")).unwrap();
-    let faulted: Vec<_> = record.trials.iter().filter(|trial| trial.role == TrialRole::Faulted).collect();
-    assert_eq!(faulted.len(), plans().len(), "{said:?}");
-    for trial in faulted {
+    for trial in record.trials.iter().filter(|trial| trial.role == TrialRole::Faulted) {
         let real = Judgement::of(trial.verdict.as_ref().unwrap());
         assert_eq!(modelled(&trial.plan, &record.settings, worker), real, "{}", trial.plan.name);
     }
