@@ -53,11 +53,11 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// Whether its verdict counts for the run. Whoever draws a plan can't know whether its moments will come; one
-    /// whose moments did not says nothing of the worker.
+    /// Whether its verdict counts for the run. Whoever draws a plan can't know whether its moments will come, or
+    /// whether what it does can be told apart; one that showed nothing says nothing of the worker.
     pub fn counts(&self) -> bool {
-        let vacuous = self.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Vacuous);
-        !(self.drawn && vacuous)
+        let shows = |judged: &TrialVerdict| matches!(judged.verdict, Verdict::Holds | Verdict::Violated);
+        !self.drawn || self.verdict.as_ref().is_none_or(shows)
     }
 }
 
