@@ -52,7 +52,7 @@ impl Tally {
 }
 
 fn options() -> Result<Options, String> {
-    let mut options = Options { schedules: 1_000_000, seed: 1, threads: 2, show: 5, case: None };
+    let mut options = Options { schedules: 1_050_000, seed: 1, threads: 2, show: 5, case: None };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let place = match word.as_str() {
