@@ -79,7 +79,7 @@ fn only_kill(trial: &TrialRecord) -> Option<&HitName> {
 fn told(plan: &DepthPlan, red: usize, max: u32) -> Vec<String> {
     let DepthPlan { crashes, merged, silent, hits_left_out, trials } = plan;
     let mut told = vec![format!(
-        "depth 2: {} second-level trials follow from {crashes} first crashes, of which {merged} were merged as equal to \
+        "depth 2: {} second-level trials follow from {crashes} first crashes, {merged} of them merged as equal to \
          an earlier one (same ledger rows, writes and effects at the death)",
         trials.len()
     )];
@@ -142,9 +142,12 @@ mod tests {
         let plan = DepthPlan { trials: Vec::new(), crashes: 9, merged: 4, silent: 2, hits_left_out: 3 };
         let said = told(&plan, 5, 8);
         assert_eq!(said.len(), 4);
-        for (line, part) in
-            said.iter().zip(["9 first crashes, of which 4", "5 kill trials", "after 2 of", "3 boundaries"])
-        {
+        for (line, part) in said.iter().zip([
+            "9 first crashes, 4 of them merged",
+            "5 kill trials",
+            "after 2 of",
+            "3 boundaries",
+        ]) {
             assert!(line.starts_with("depth 2: ") && line.contains(part), "{line}");
         }
         assert_eq!(told(&DepthPlan::default(), 0, 8).len(), 1);
