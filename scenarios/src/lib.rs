@@ -6,7 +6,7 @@
 //! problems, not only the first. Nothing goes through derived deserialisers: these stop at the first
 //! problem and put Rust types into their messages.
 //!
-//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`KINDS`], [`missing_needs`], [`sweep()`], [`bind()`], [`search`]. The
+//! Reading order: [`load_config`], [`load_scenario`], [`LIBRARY`], [`KINDS`], [`missing_needs`], [`sweep()`], [`second_level`], [`bind()`], [`search`]. The
 //! formats are described in this folder's `README.md`.
 
 mod actions;
@@ -15,6 +15,7 @@ mod bind;
 mod boundary;
 mod code;
 mod config;
+mod depth;
 mod duration;
 mod item;
 mod kinds;
@@ -34,6 +35,7 @@ pub use bare::bare_settings;
 pub use bind::bind;
 pub use code::Code;
 pub use config::load_config;
+pub use depth::{DepthPlan, second_level};
 pub use kinds::{KINDS, Kind};
 pub use library::{LIBRARY, LibraryScenario};
 pub use log::Loaded;

@@ -3,12 +3,14 @@
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
+use killpoint::model::plan::duration_ms;
 use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
 use killpoint::reports::{self, Options, View};
-use killpoint::{RunError, RunFolder, RunRequest, Shard, scenarios};
+use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
@@ -53,6 +55,13 @@ pub(crate) struct Selection {
     /// Where the plans come from [default: scenario if one is named, else sweep]
     #[arg(long, value_enum)]
     strategy: Option<Strategy>,
+    /// How many faults follow each other: 2 kills once more, at each boundary of the recovery from each kill of
+    /// the sweep
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=2))]
+    depth: u8,
+    /// How long new trials of depth 2 are begun, such as 60s or 10m [default: until all are done]
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    time: Option<Duration>,
     /// Trials at the same time [default: twice the processors, because trials mostly wait]
     #[arg(long, value_name = "N")]
     jobs: Option<std::num::NonZeroU16>,
@@ -97,6 +106,18 @@ impl Selection {
     /// How often each trial is done.
     pub(crate) fn repeat(&self) -> u32 {
         self.repeat.get()
+    }
+
+    /// Faults during recovery, where they are asked for.
+    pub(crate) fn second_level(&self) -> Result<Option<SecondLevel>, Diagnosed> {
+        match (self.depth, self.time) {
+            (2, time) => Ok(Some(SecondLevel { time })),
+            (_, None) => Ok(None),
+            (_, Some(_)) => Err(Diagnosed::one(
+                "bad-depth",
+                "--time limits the trials of depth 2, and the depth is 1; give --depth 2, or leave --time out",
+            )),
+        }
     }
 
     /// Which part of the run is done, where it is divided.
@@ -294,6 +315,28 @@ fn complain_of_run(error: &RunError, folder: &Path, interrupted: bool) -> ExitCo
                 show::note(&format!("what was recorded is in {}", folder.display()));
             }
             other.exit_code()
+        }
+    }
+}
+
+/// A time with its unit.
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
+    duration_ms(text)
+        .filter(|ms| *ms > 0)
+        .map(Duration::from_millis)
+        .ok_or_else(|| "a time has a unit: 500ms, 60s, 10m or 1h".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(time("60s"), Ok(Duration::from_secs(60)));
+        assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
+        for bad in ["60", "s", "0s", "-1s", "1 minute"] {
+            assert!(time(bad).is_err(), "{bad}");
         }
     }
 }

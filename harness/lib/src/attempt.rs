@@ -7,7 +7,7 @@ use killpoint_checks::{Case, judge};
 use killpoint_engine::{TrialError, TrialResult, TrialSpec, run_trial};
 use killpoint_model::event::EventKind;
 use killpoint_model::run::TrialRole;
-use killpoint_model::{History, HitName, Plan, Settings, TrialVerdict, Verdict};
+use killpoint_model::{History, HitName, Settings, TrialVerdict, Verdict};
 
 use crate::error::RunError;
 use crate::folder::RunFolder;
@@ -49,7 +49,7 @@ pub(crate) async fn try_job(
         let case = Case { settings: &settings, role, history: &result.history, baselines: &baselines };
         let judged = judge(&case);
         let infrastructure = matches!(result.error, Some(TrialError::Infrastructure { .. }));
-        let missed = judged.verdict == Verdict::Vacuous && was_missed(&job.plan, &result.history, &baselines);
+        let missed = judged.verdict == Verdict::Vacuous && was_missed(&job, &result.history, &baselines);
         if attempt < TRIES_MAX && (infrastructure || missed) {
             attempt += 1;
             continue;
@@ -59,8 +59,8 @@ pub(crate) async fn try_job(
     }
 }
 
-/// Whether a fault of the plan was not done, though the baselines reach its moment.
-fn was_missed(plan: &Plan, history: &History, baselines: &[History]) -> bool {
+/// Whether a fault of the plan was not done, though its moment is known to come, or the baselines reach it.
+fn was_missed(job: &Job, history: &History, baselines: &[History]) -> bool {
     let announced = |at: &HitName| {
         history
             .events
@@ -73,7 +73,8 @@ fn was_missed(plan: &Plan, history: &History, baselines: &[History]) -> bool {
             .into_iter()
             .any(|event| matches!(&event.event, EventKind::Hit { hit, live: true, .. } if hit == at))
     };
-    plan.faults.iter().any(|fault| !announced(&fault.at) && reachable(&fault.at))
+    let comes = |at: &HitName| job.known.contains(at) || reachable(at);
+    job.plan.faults.iter().any(|fault| !announced(&fault.at) && comes(&fault.at))
 }
 
 #[cfg(test)]
@@ -81,7 +82,7 @@ mod tests {
     use super::*;
     use killpoint_model::history::Header;
     use killpoint_model::plan::FaultAt;
-    use killpoint_model::{Event, Fault};
+    use killpoint_model::{Event, Fault, Plan};
 
     fn history(events: Vec<EventKind>) -> History {
         let event = |(index, event)| Event { seq: index as u64 + 1, at_us: 0, generation: 1, event };
@@ -94,12 +95,15 @@ mod tests {
         let at: HitName = "mark:ack-committed#2".parse()?;
         let fault = FaultAt { at: at.clone(), fault: Fault::named("kill") };
         let plan = Plan { faults: vec![fault.clone()], ..Plan::default() };
+        let job = Job { index: 0, repetition: 1, plan, group: 0, known: Vec::new() };
         let hit = EventKind::Hit { hit: at.clone(), exact: true, live: true, subject: None, worker: 1 };
         let baseline = [history(vec![hit])];
-        assert!(was_missed(&plan, &history(vec![]), &baseline));
-        assert!(!was_missed(&plan, &history(vec![]), &[history(vec![])]), "it is never reached");
+        assert!(was_missed(&job, &history(vec![]), &baseline));
+        assert!(!was_missed(&job, &history(vec![]), &[history(vec![])]), "it is never reached");
+        let known = Job { known: vec![at.clone()], ..job.clone() };
+        assert!(was_missed(&known, &history(vec![]), &[history(vec![])]), "the recovery reaches it");
         let done = EventKind::FaultAnnounced { at, fault: fault.fault };
-        assert!(!was_missed(&plan, &history(vec![done]), &baseline), "it was done");
+        assert!(!was_missed(&job, &history(vec![done]), &baseline), "it was done");
         Ok(())
     }
 }

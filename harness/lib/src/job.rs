@@ -1,9 +1,10 @@
 //! What a run is asked for.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use killpoint_model::checklist::RunProfile;
-use killpoint_model::{HitName, Plan, Settings};
+use killpoint_model::{Diagnostic, HitName, Plan, Settings};
 
 use crate::explore::ExploreRequest;
 use crate::shard::Shard;
@@ -23,6 +24,13 @@ pub enum Strategy {
     Explore(ExploreRequest),
 }
 
+/// Faults during recovery: after the kill trials of a sweep, trials that kill once more in the recovery.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SecondLevel {
+    /// How long new trials of the second level are begun; no limit where absent.
+    pub time: Option<Duration>,
+}
+
 /// One run.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
@@ -38,6 +46,8 @@ pub struct RunRequest {
     pub repeat: u32,
     /// Where counterexamples that were found before are kept: in a sweep they are tried before anything else.
     pub regressions: Option<PathBuf>,
+    /// Faults during recovery, where they are asked for; only after a sweep or boundaries, and in one part.
+    pub second_level: Option<SecondLevel>,
     /// Which part of the run is done, where it is divided.
     pub shard: Option<Shard>,
     /// A new or empty directory.
@@ -59,11 +69,27 @@ impl RunRequest {
             jobs: 1,
             repeat: 1,
             regressions: None,
+            second_level: None,
             shard: None,
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),
         }
+    }
+
+    /// What of the request excludes each other.
+    pub(crate) fn problem(&self) -> Option<Diagnostic> {
+        self.second_level?;
+        let what = if self.shard.is_some() {
+            "the trials of depth 2 follow from what the kill trials of the same run reached, so that a shard can't \
+             know its share of them; leave --shard out, or run depth 1 in shards and depth 2 in one process"
+        } else if !matches!(self.strategy, Strategy::Sweep | Strategy::Boundaries(_)) {
+            "depth 2 goes on from the kill trials of a sweep; scenarios, profiles and explorations choose their own \
+             trials: leave --depth out, or run a sweep (--boundary narrows it)"
+        } else {
+            return None;
+        };
+        Some(Diagnostic::error("bad-depth", what))
     }
 }
 
@@ -78,6 +104,8 @@ pub struct Job {
     pub plan: Plan,
     /// Which pair of baselines it is compared with.
     pub group: usize,
+    /// Moments that come although no baseline reaches them: those of a recovery.
+    pub known: Vec<HitName>,
 }
 
 impl Job {

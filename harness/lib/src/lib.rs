@@ -30,6 +30,7 @@ mod progress;
 mod record;
 mod replay;
 mod run;
+mod second_level;
 mod shard;
 pub mod simulate;
 
@@ -39,7 +40,7 @@ pub use error::RunError;
 pub use explore::{ExploreRequest, worker_id};
 pub use folder::RunFolder;
 pub use gate::{Gate, GateError, GateRun, GateTrial, Problem};
-pub use job::{Job, RunRequest, Strategy};
+pub use job::{Job, RunRequest, SecondLevel, Strategy};
 pub use merge::merge;
 pub use profile::profile;
 pub use progress::{Progress, Silent};

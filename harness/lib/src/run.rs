@@ -68,6 +68,8 @@ pub(crate) struct Runner<'p, P> {
     pub(crate) drawing: bool,
     /// Histories of drawn plans, until the exploration has taken note of them.
     pub(crate) drawn: Vec<History>,
+    /// When no further trial is begun.
+    pub(crate) until: Option<Instant>,
     pub(crate) progress: &'p P,
     pub(crate) started: Instant,
     /// When the record was last put on disk, and how long that took.
@@ -76,6 +78,9 @@ pub(crate) struct Runner<'p, P> {
 
 impl<'p, P: Progress> Runner<'p, P> {
     fn new(request: RunRequest, progress: &'p P) -> Result<Self, RunError> {
+        if let Some(problem) = request.problem() {
+            return Err(RunError::Invalid(vec![problem]));
+        }
         if let Strategy::Explore(exploring) = &request.strategy
             && exploring.resume
         {
@@ -123,6 +128,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             baselines: Vec::new(),
             drawing: false,
             drawn: Vec::new(),
+            until: None,
             progress,
             started: Instant::now(),
             saved: (Instant::now(), Duration::ZERO),
@@ -157,12 +163,16 @@ impl<'p, P: Progress> Runner<'p, P> {
         for repetition in 1..=self.request.repeat {
             for (plan, group) in &plans {
                 let index = self.record.trials.len() + jobs.len();
-                jobs.push(Job { index, repetition, plan: plan.clone(), group: *group });
+                jobs.push(Job { index, repetition, plan: plan.clone(), group: *group, known: Vec::new() });
             }
         }
         let jobs = self.share(jobs)?;
         self.progress.planned(self.record.trials.len() + jobs.len());
-        self.run_jobs(jobs, TrialRole::Faulted).await
+        self.run_jobs(jobs, TrialRole::Faulted).await?;
+        match self.request.second_level {
+            Some(asked) if !self.record.interrupted => self.second_level(asked).await,
+            _ => Ok(()),
+        }
     }
 
     /// The jobs of this part of the run, where it is divided; they keep their places in the whole. The whole list
@@ -240,7 +250,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             if self.record.interrupted {
                 return Ok(());
             }
-            let job = Job { index: self.next_index(), repetition: 1, plan: baseline(name), group };
+            let index = self.next_index();
+            let job = Job { index, repetition: 1, plan: baseline(name), group, known: Vec::new() };
             self.run_jobs(vec![job], role).await?;
         }
         Ok(())
@@ -323,7 +334,8 @@ impl<'p, P: Progress> Runner<'p, P> {
         let cancelled = progress.cancelled();
         tokio::pin!(cancelled);
         loop {
-            while running.len() < self.request.jobs.max(1) {
+            let is_over = self.until.is_some_and(|until| Instant::now() >= until);
+            while !is_over && running.len() < self.request.jobs.max(1) {
                 let Some(job) = waiting.next() else { break };
                 progress.started(&job.plan.name);
                 let baselines = baselines.get(job.group).map(Arc::clone).unwrap_or_default();

@@ -37,6 +37,7 @@ impl Demo {
             profile,
             jobs: self.selection.jobs(),
             repeat: self.selection.repeat(),
+            second_level: self.selection.second_level()?,
             shard: self.selection.shard(),
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use clap::Args;
 use killpoint::model::ExitCode;
-use killpoint::model::plan::duration_ms;
 use killpoint::scenarios::search::token::Target;
 use killpoint::{ExploreRequest, RunRequest, Strategy};
 
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside};
+use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time};
 
 /// How long new plans are drawn unless told otherwise.
 const TIME_DEFAULT: Duration = Duration::from_secs(60);
@@ -92,26 +91,5 @@ impl Explore {
             replay: (replay, String::new()),
             ..RunRequest::sweep(settings, folder)
         })
-    }
-}
-
-fn time(text: &str) -> Result<Duration, String> {
-    duration_ms(text)
-        .filter(|ms| *ms > 0)
-        .map(Duration::from_millis)
-        .ok_or_else(|| "a time has a unit: 500ms, 60s, 10m or 1h".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(time("60s"), Ok(Duration::from_secs(60)));
-        assert_eq!(time("10m"), Ok(Duration::from_secs(600)));
-        for bad in ["60", "s", "0s", "-1s", "1 minute"] {
-            assert!(time(bad).is_err(), "{bad}");
-        }
     }
 }

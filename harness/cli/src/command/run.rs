@@ -44,6 +44,7 @@ impl Run {
             profile,
             jobs: self.selection.jobs(),
             repeat: self.selection.repeat(),
+            second_level: self.selection.second_level()?,
             shard: self.selection.shard(),
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),

@@ -5,6 +5,7 @@ mod bare;
 mod bench;
 mod clock;
 mod deploy;
+mod depth;
 mod durability;
 mod explore;
 mod input;

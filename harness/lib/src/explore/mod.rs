@@ -124,7 +124,7 @@ impl<P: Progress> Runner<'_, P> {
         for repetition in 1..=repeat {
             for plan in plans {
                 let group = self.group_of(&plan.actions).await?;
-                jobs.push(Job { index: begun, repetition, plan: plan.clone(), group });
+                jobs.push(Job { index: begun, repetition, plan: plan.clone(), group, known: Vec::new() });
             }
         }
         // Baselines may have come in between.
