@@ -159,8 +159,11 @@ impl CrashState {
         let mut wire = Vec::new();
         for event in death.before {
             if let EventKind::Provider(event) = &event.event {
+                if may_act_again(event) {
+                    return None;
+                }
                 names.learn(event);
-                wire.extend(trace(event, &names, volatile)?);
+                wire.extend(trace(event, &names, volatile));
             }
         }
         let mut rows: Vec<LedgerRow> = rows.iter().map(|row| names.in_row(row)).collect();
@@ -194,10 +197,16 @@ fn last_view(before: &[Event]) -> Option<&LedgerView> {
     })
 }
 
-/// What counts of a provider's event, or nothing; `None` where the provider may still do something by itself.
-fn trace(event: &ProviderEvent, names: &Names, volatile: &BTreeSet<String>) -> Option<Option<Trace>> {
+/// Whether the provider may still do something by itself after this.
+fn may_act_again(event: &ProviderEvent) -> bool {
     use ProviderEvent as P;
-    Some(match event {
+    matches!(event, P::RuleFired { .. } | P::Redelivered { .. } | P::Receipt { .. } | P::ClockStepped { .. })
+}
+
+/// What counts of a provider's event, where anything does.
+fn trace(event: &ProviderEvent, names: &Names, volatile: &BTreeSet<String>) -> Option<Trace> {
+    use ProviderEvent as P;
+    match event {
         P::Received(attempt) => Some(Trace::Attempt([
             Some(attempt.dialect.clone()),
             Some(attempt.operation.clone()),
@@ -212,10 +221,11 @@ fn trace(event: &ProviderEvent, names: &Names, volatile: &BTreeSet<String>) -> O
             effect: effect.as_ref().map(|id| names.of_effect(id)),
         })),
         P::Fed { .. } | P::FeedAcknowledged { .. } => Some(Trace::Event(event.clone())),
-        P::RuleFired { .. } | P::Redelivered { .. } | P::Receipt { .. } | P::ClockStepped { .. } => {
-            return None;
-        }
-        P::Connected { .. }
+        P::RuleFired { .. }
+        | P::Redelivered { .. }
+        | P::Receipt { .. }
+        | P::ClockStepped { .. }
+        | P::Connected { .. }
         | P::Partial { .. }
         | P::Held { .. }
         | P::Replying { .. }
@@ -224,7 +234,7 @@ fn trace(event: &ProviderEvent, names: &Names, volatile: &BTreeSet<String>) -> O
         | P::LookedUp(_)
         | P::LookupReplied { .. }
         | P::LookupUnanswered { .. } => None,
-    })
+    }
 }
 
 /// Keys and ids by the order in which the provider saw them.
