@@ -103,7 +103,7 @@ fn told(plan: &DepthPlan, red: usize, max: u32) -> Vec<String> {
 
 fn spelt(time: Duration) -> String {
     let ms = time.as_millis();
-    if ms % 1000 == 0 { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
+    if ms.is_multiple_of(1000) { format!("{} s", ms / 1000) } else { format!("{ms} ms") }
 }
 
 #[cfg(test)]
