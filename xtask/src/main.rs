@@ -1,5 +1,5 @@
-//! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`,
-//! `bench model`.
+//! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`, `bench model`,
+//! `bench explore`, `bench shrink`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a developer's terminal")]
 
 use std::path::{Path, PathBuf};
@@ -21,6 +21,13 @@ usage: cargo xtask TASK
   bench model [OPTION…]
                        judges a million schedules on modelled workers against the truth, in release mode;
                        --schedules N, --seed S, --threads N
+  bench explore [OPTION…]
+                       explores the reference worker with each of its bugs, and the right one: cases to find,
+                       trials to shrink; --time 60s, --right 300s (0s leaves it out), --bug NAME…,
+                       --runs DIR (keeps the runs, and goes on from those that are there)
+  bench shrink [OPTION…]
+                       trials and seconds of shrinking for each bug that is found, and the trials that
+                       proptest's own shrinking takes; --time 60s, --bug NAME…, --runs DIR
   generate [--check]   write the generated pages below docs/, or fail where one is out of date";
 
 fn main() -> ExitCode {
@@ -42,6 +49,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ["style"] => style::run(&root()?),
         ["bench", "checks"] => bench::checks(&root()?),
         ["bench", "model", words @ ..] => bench::model(&root()?, words),
+        ["bench", "explore", words @ ..] => bench::explore::run(&root()?, words),
+        ["bench", "shrink", words @ ..] => bench::shrink::run(&root()?, words),
         ["generate"] => generate::write(&root()?),
         ["generate", "--check"] => generate::check(&root()?),
         ["help" | "--help" | "-h"] => {

@@ -14,6 +14,8 @@ use super::weighted::Weighted;
 
 /// The last request that a rule names by its number.
 pub(super) const NTH_MAX: u32 = 4;
+/// How often a rule fires that is there to last: longer than any worker should go on trying.
+pub(super) const LASTING: u32 = 30;
 /// Hits that trials reached beyond the fault-free one, at most.
 const LEARNT_HITS_MAX: usize = 200;
 
@@ -29,6 +31,8 @@ const LOOKUPS: &[&str] = &["lookup", "get", "list"];
 pub(super) struct Menu {
     pub(super) operation: String,
     pub(super) hits: Weighted<HitName>,
+    /// The last hit of each series in the fault-free trial.
+    pub(super) series: BTreeMap<String, HitName>,
     pub(super) marks: Weighted<HitName>,
     pub(super) strokes: Weighted<Stroke>,
     pub(super) plans: Weighted<ProviderPlan>,
@@ -68,6 +72,7 @@ impl Menu {
             operation: space.operation.clone(),
             targets: targets(space, &families, coverage, &strokes),
             hits: Weighted::new(hits),
+            series: space.series(),
             marks: Weighted::new(marks),
             strokes,
             plans: Weighted::new(plans.into_iter().map(|plan| (1, plan))),
@@ -88,7 +93,7 @@ fn plain_kill(space: &Space) -> Vec<(u32, Stroke)> {
 /// The moments: those of the fault-free trial, later ones of the same kind, what only recovery makes, and what
 /// other trials reached. One that was waited for in vain is tried less.
 fn hits(space: &Space, families: &BTreeSet<Family>, coverage: &Coverage) -> Vec<(u32, HitName)> {
-    let mut hits: Vec<(u32, HitName)> = space.hits.iter().map(|hit| (4, hit.clone())).collect();
+    let mut hits: Vec<(u32, HitName)> = space.hits.iter().map(|hit| (6, hit.clone())).collect();
     if hits.is_empty() {
         return hits;
     }
@@ -99,10 +104,16 @@ fn hits(space: &Space, families: &BTreeSet<Family>, coverage: &Coverage) -> Vec<
     let recovery = (1..=LATER_HITS).map(|ordinal| HitName::new(Source::Provider, "lookup", ordinal));
     let dropped = families.contains(&Family::ProviderPlan).then_some(1..=LATER_HITS).into_iter().flatten();
     let dropped = dropped.map(|ordinal| HitName::new(Source::Provider, "dropped", ordinal));
-    let learnt = coverage.hits().filter(|hit| hit.point != PRODUCER_MARK).take(LEARNT_HITS_MAX).cloned();
+    // A trial with more actions than the configuration's makes more than others can wait for.
+    let series = space.series();
+    let near = |hit: &&HitName| {
+        let last = series.get(&hit.series()).map_or(0, |last| last.ordinal);
+        hit.ordinal <= last.saturating_add(LATER_HITS) && hit.point != PRODUCER_MARK
+    };
+    let learnt = coverage.hits().filter(near).take(LEARNT_HITS_MAX).cloned();
     for hit in later.chain(dropped).chain(recovery).chain(learnt) {
         if known.insert(hit.clone()) {
-            hits.push((2, hit));
+            hits.push((1, hit));
         }
     }
     for (weight, hit) in &mut hits {
@@ -170,7 +181,7 @@ fn targets(
     }
     let weight = |pair: &Pair| {
         let in_vain = in_vain.get(&pair.boundary).copied().unwrap_or(0);
-        (240 / pair.generation / (1 + in_vain / 8)).max(1)
+        (240 / pair.generation.pow(2) / (1 + in_vain / 8)).max(1)
     };
     let pairs = coverage.unseen(space).into_iter().filter(can_come);
     Weighted::new(pairs.map(|pair| (weight(&pair), pair)))
@@ -187,6 +198,9 @@ pub(super) fn shapes(space: &Space) -> Vec<Vec<ActionSpec>> {
         shapes.extend(sized.map(|(count, each)| (1..=count).map(|number| action(number, each)).collect()));
         let equal = [2, 3].into_iter().filter(|count| *count <= space.actions_max);
         shapes.extend(equal.map(|count| (1..=count).map(equal_action).collect()));
+        if space.actions_max > 1 {
+            shapes.push(poison_and_good());
+        }
     }
     shapes
 }
@@ -197,6 +211,12 @@ fn action(number: u32, destinations: u32) -> ActionSpec {
         _ => format!("user{number}.{destination}@example.com"),
     });
     ActionSpec { id: format!("action-{number}"), to: to.collect(), body: format!("hello {number}") }
+}
+
+/// One action that may crash who takes it up, by the text that the scenario library has for it, and one behind it.
+fn poison_and_good() -> Vec<ActionSpec> {
+    let poison = ActionSpec { body: "poison".into(), ..action(1, 1) };
+    vec![poison, action(2, 1)]
 }
 
 /// Actions that differ in nothing but their ids.

@@ -14,6 +14,7 @@ mod generate;
 mod menu;
 mod regression;
 mod shrink;
+mod single;
 mod space;
 mod stroke;
 pub mod token;

@@ -29,7 +29,7 @@ impl Demo {
     }
 
     fn request(&self) -> Result<RunRequest, Diagnosed> {
-        let settings = demo_worker::settings(self.bug.as_deref(), Variant::Plain)?;
+        let settings = demo_worker::settings(self.bug.as_deref(), Variant::showing(self.bug.as_deref()))?;
         let (strategy, profile) = self.selection.trials(&settings)?;
         let bug = self.bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
         Ok(RunRequest {

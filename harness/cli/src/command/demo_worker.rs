@@ -36,6 +36,19 @@ pub(crate) enum Variant {
     Forever,
 }
 
+impl Variant {
+    /// The variant in which a bug can show; without a bug, the plain one.
+    pub(crate) fn showing(bug: Option<&str>) -> Self {
+        match bug {
+            Some("client-retries" | "trust-key-for-ever") => Self::Deduping,
+            Some("reregister-schedules") => Self::Scheduled,
+            Some("cursor-first") => Self::Inbound,
+            Some("idle-for-ever") => Self::Forever,
+            _ => Self::Plain,
+        }
+    }
+}
+
 /// Runs as the demo's worker if this process was started as that. Gives its exit code.
 pub(crate) fn built_in_worker() -> Option<u8> {
     let mut words = std::env::args().skip(1);

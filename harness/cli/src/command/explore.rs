@@ -65,7 +65,7 @@ impl Explore {
     fn request(&self) -> Result<RunRequest, Diagnosed> {
         let (settings, target, replay, regressions) = if self.demo {
             let bug = self.bug.clone();
-            let settings = demo_worker::settings(bug.as_deref(), Variant::Plain)?;
+            let settings = demo_worker::settings(bug.as_deref(), Variant::showing(bug.as_deref()))?;
             let words = bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
             let folder = Path::new("killpoint/demo-regressions").join(bug.as_deref().unwrap_or("right"));
             (settings, Target::Demo { bug }, format!("killpoint demo{words}"), folder)

@@ -80,7 +80,7 @@ impl Replay {
             }
             Target::Demo { bug } => {
                 let words = bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
-                let settings = demo_worker::settings(bug.as_deref(), Variant::Plain)?;
+                let settings = demo_worker::settings(bug.as_deref(), Variant::showing(bug.as_deref()))?;
                 Ok((settings, format!("killpoint demo{words}")))
             }
             Target::Config => {

@@ -28,6 +28,8 @@ pub(crate) use resume::Resumed;
 
 /// Plans that were tried already are drawn again now and then; after so many in a row there is nothing left.
 const REDRAWS_MAX: u32 = 500;
+/// Plans for each trial at the same time that are drawn at once: the slow ones among them don't keep others waiting.
+const ROUNDS: usize = 3;
 /// Sets of actions that get baselines of their own, at most.
 const GROUPS_MAX: usize = 200;
 
@@ -62,6 +64,8 @@ pub(crate) struct Search {
     coverage: Coverage,
     /// What was tried, by its contents.
     tried: BTreeSet<String>,
+    /// The number of the case to draw next. Each one that was drawn moves the sequence on, so that a seed gives one.
+    next_case: u32,
     exploration: Exploration,
     until: Option<Instant>,
 }
@@ -74,6 +78,7 @@ impl<P: Progress> Runner<'_, P> {
         let mut search = Search {
             coverage: Coverage::default(),
             tried: BTreeSet::new(),
+            next_case: 0,
             exploration: Exploration {
                 seed: request.seed,
                 cases: 0,
@@ -103,7 +108,7 @@ impl<P: Progress> Runner<'_, P> {
         self.try_regressions(search).await?;
         while !self.record.interrupted && !search.is_over() {
             let begun = self.record.trials.len();
-            let plans = search.draw(self.request.jobs.max(1));
+            let plans = search.draw(ROUNDS * self.request.jobs.max(1));
             if plans.is_empty() {
                 search.exploration.ended = ExplorationEnd::Exhausted;
                 break;
@@ -186,14 +191,11 @@ impl Search {
             .map_or(count, |cases| count.min(cases.saturating_sub(self.exploration.cases) as usize));
         let mut plans = Vec::new();
         let mut redraws = 0;
-        // Each plan that was tried or drawn before moves the sequence on, so that a seed gives one sequence.
-        let mut number = self.tried.len() as u32;
         while plans.len() < wanted && redraws < REDRAWS_MAX {
-            let plan =
-                next_plan(&self.space, &self.coverage, self.request.seed, number.wrapping_add(redraws));
+            let plan = next_plan(&self.space, &self.coverage, self.request.seed, self.next_case);
+            self.next_case = self.next_case.wrapping_add(1);
             if self.tried.insert(plan.content_id()) {
                 plans.push(plan);
-                number += 1;
             } else {
                 redraws += 1;
             }

@@ -56,6 +56,8 @@ impl<P: Progress> Runner<'_, P> {
             search.tried.insert(trial.plan.content_id());
             search.coverage.note(&self.folder.history(&trial.folder)?);
         }
+        // What was drawn twice is drawn again, and known.
+        search.next_case = search.tried.len() as u32;
         Ok(())
     }
 }

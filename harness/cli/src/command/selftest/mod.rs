@@ -100,12 +100,15 @@ impl Selftest {
             trials: 0,
             passed: false,
         };
-        let Some((_, variant, schedule)) = SCHEDULES.iter().find(|(name, ..)| *name == bug.name) else {
+        let Some((_, schedule)) = SCHEDULES.iter().find(|(name, ..)| *name == bug.name) else {
             return Ok(line);
         };
         line.schedule = schedule.to_string();
         let strategy = Strategy::Scenarios(schedule.plan()?.into_iter().collect());
-        match self.gate(Some(bug.name), *variant, strategy, 1, &folder.join(bug.name)).await? {
+        match self
+            .gate(Some(bug.name), Variant::showing(Some(bug.name)), strategy, 1, &folder.join(bug.name))
+            .await?
+        {
             Err(error) => line.seen = error,
             Ok(finished) => {
                 let violated = violated(&finished, schedule);
@@ -199,8 +202,8 @@ impl Selftest {
 fn right_schedules() -> Result<Vec<(Variant, String, Strategy)>, Diagnosed> {
     let mut all = vec![(Variant::Plain, "every boundary and plan".to_owned(), Strategy::Sweep)];
     for variant in [Variant::Plain, Variant::Deduping, Variant::Scheduled, Variant::Inbound] {
-        let own = SCHEDULES.iter().filter(|(_, needed, _)| *needed == variant);
-        let plans = own.map(|(.., schedule)| schedule.plan()).collect::<Result<Vec<_>, _>>()?;
+        let own = SCHEDULES.iter().filter(|(bug, _)| Variant::showing(Some(bug)) == variant);
+        let plans = own.map(|(_, schedule)| schedule.plan()).collect::<Result<Vec<_>, _>>()?;
         let name = format!("every schedule above, {variant:?}").to_lowercase();
         all.push((variant, name, Strategy::Scenarios(plans.into_iter().flatten().collect())));
     }

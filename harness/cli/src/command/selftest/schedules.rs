@@ -1,9 +1,8 @@
-//! Where each seeded bug shows: the worker's variant, and the schedule.
+//! The schedule under which each seeded bug shows.
 
 use killpoint::model::plan::{FaultAt, Match};
 use killpoint::model::{Fault, Plan, Rule};
 
-use super::super::demo_worker::Variant;
 use crate::diagnostics::Diagnosed;
 use crate::invocation::scenario;
 
@@ -24,54 +23,53 @@ pub(super) enum Schedule {
 }
 
 use Schedule::{Baseline, EveryRequest, FirstRequest, FirstRequestAndKill, Kill, Scenario};
-use Variant::{Deduping, Forever, Inbound, Plain, Scheduled};
 
 /// One line per seeded bug. A bug without a line fails the selftest.
-pub(super) const SCHEDULES: &[(&str, Variant, Schedule)] = &[
-    ("blind-resend", Plain, Kill("provider:committed#1")),
-    ("trust-first-lookup", Plain, Scenario("late-accept")),
-    ("key-per-attempt", Plain, FirstRequest("drop-before-accept")),
-    ("mark-before-send", Plain, Baseline),
-    ("send-before-intent", Plain, Baseline),
-    ("single-done-flag", Plain, Kill("mark:result-committed#1")),
-    ("swallow-timeout", Plain, FirstRequest("timeout-before-accept")),
-    ("unknown-as-failed", Plain, FirstRequest("drop-before-accept")),
-    ("forever-pending", Plain, FirstRequest("drop-before-accept")),
-    ("cleanup-erases-audit", Plain, Baseline),
-    ("recompute-recipients", Plain, Kill("provider:committed#1")),
-    ("never-starts-sending", Plain, Baseline),
-    ("re-executes", Plain, Kill("provider:committed#1")),
-    ("claim-without-cas", Plain, Scenario("run-two-workers-one-item")),
-    ("attempts-unbounded", Plain, EveryRequest("error-before-accept")),
-    ("manufacture-on-restart", Plain, Kill("provider:received#1")),
-    ("client-retries", Deduping, FirstRequest("drop-after-accept")),
-    ("trust-key-for-ever", Deduping, Scenario("retry-after-the-window")),
-    ("lease-too-short", Plain, Scenario("send-outlasts-the-lease")),
-    ("zombie-without-fencing", Plain, Scenario("zombie-resumes")),
-    ("steal-at-start", Plain, Scenario("recovery-beside-live-work")),
-    ("orphans-stay-locked", Plain, Kill("mark:item-claimed#1")),
-    ("recovery-runs-once", Plain, Kill("mark:dispatch-started#1")),
-    ("reopen-failed", Plain, FirstRequestAndKill("rejected", "mark:before-cleanup#1")),
-    ("takeover-ignores-outcome", Plain, Scenario("two-recoverers")),
-    ("forget-missed", Plain, Scenario("eleven-hours-down")),
-    ("render-at-send", Plain, FirstRequest("drop-before-accept")),
-    ("cursor-first", Inbound, Scenario("inbound-killed-after-the-cursor")),
-    ("enqueue-outside", Plain, Scenario("producer-rolls-back")),
-    ("commit-apart", Plain, Kill("mark:result-committed#1")),
-    ("stop-requeues", Plain, Scenario("stopped-with-too-little-time")),
-    ("retry-whole-run", Plain, Scenario("one-bad-destination-of-ten")),
-    ("poison-uncounted", Plain, Scenario("poison-action")),
-    ("retry-refused", Plain, FirstRequest("rejected")),
-    ("ignore-retry-after", Plain, Scenario("rate-limited")),
-    ("claims-count", Plain, Scenario("killed-before-sending-thrice")),
-    ("reregister-schedules", Scheduled, Kill("mark:ack-committed#1")),
-    ("wall-clock-lease", Plain, Scenario("clock-steps-back")),
-    ("trust-copies", Plain, Scenario("restored-from-a-backup")),
-    ("resend-unwritten", Plain, Scenario("store-busy-at-the-outcome")),
-    ("no-flush", Plain, Scenario("power-cut-after-a-confirmation")),
-    ("fold-counters", Plain, FirstRequest("drop-before-accept")),
-    ("keep-headers", Plain, Scenario("credentials-in-errors")),
-    ("idle-for-ever", Forever, Baseline),
+pub(super) const SCHEDULES: &[(&str, Schedule)] = &[
+    ("blind-resend", Kill("provider:committed#1")),
+    ("trust-first-lookup", Scenario("late-accept")),
+    ("key-per-attempt", FirstRequest("drop-before-accept")),
+    ("mark-before-send", Baseline),
+    ("send-before-intent", Baseline),
+    ("single-done-flag", Kill("mark:result-committed#1")),
+    ("swallow-timeout", FirstRequest("timeout-before-accept")),
+    ("unknown-as-failed", FirstRequest("drop-before-accept")),
+    ("forever-pending", FirstRequest("drop-before-accept")),
+    ("cleanup-erases-audit", Baseline),
+    ("recompute-recipients", Kill("provider:committed#1")),
+    ("never-starts-sending", Baseline),
+    ("re-executes", Kill("provider:committed#1")),
+    ("claim-without-cas", Scenario("run-two-workers-one-item")),
+    ("attempts-unbounded", EveryRequest("error-before-accept")),
+    ("manufacture-on-restart", Kill("provider:received#1")),
+    ("client-retries", FirstRequest("drop-after-accept")),
+    ("trust-key-for-ever", Scenario("retry-after-the-window")),
+    ("lease-too-short", Scenario("send-outlasts-the-lease")),
+    ("zombie-without-fencing", Scenario("zombie-resumes")),
+    ("steal-at-start", Scenario("recovery-beside-live-work")),
+    ("orphans-stay-locked", Kill("mark:item-claimed#1")),
+    ("recovery-runs-once", Kill("mark:dispatch-started#1")),
+    ("reopen-failed", FirstRequestAndKill("rejected", "mark:before-cleanup#1")),
+    ("takeover-ignores-outcome", Scenario("two-recoverers")),
+    ("forget-missed", Scenario("eleven-hours-down")),
+    ("render-at-send", FirstRequest("drop-before-accept")),
+    ("cursor-first", Scenario("inbound-killed-after-the-cursor")),
+    ("enqueue-outside", Scenario("producer-rolls-back")),
+    ("commit-apart", Kill("mark:result-committed#1")),
+    ("stop-requeues", Scenario("stopped-with-too-little-time")),
+    ("retry-whole-run", Scenario("one-bad-destination-of-ten")),
+    ("poison-uncounted", Scenario("poison-action")),
+    ("retry-refused", FirstRequest("rejected")),
+    ("ignore-retry-after", Scenario("rate-limited")),
+    ("claims-count", Scenario("killed-before-sending-thrice")),
+    ("reregister-schedules", Kill("mark:ack-committed#1")),
+    ("wall-clock-lease", Scenario("clock-steps-back")),
+    ("trust-copies", Scenario("restored-from-a-backup")),
+    ("resend-unwritten", Scenario("store-busy-at-the-outcome")),
+    ("no-flush", Scenario("power-cut-after-a-confirmation")),
+    ("fold-counters", FirstRequest("drop-before-accept")),
+    ("keep-headers", Scenario("credentials-in-errors")),
+    ("idle-for-ever", Baseline),
 ];
 
 impl Schedule {
@@ -134,7 +132,7 @@ mod tests {
             assert!(SCHEDULES.iter().any(|(name, ..)| *name == bug.name), "{}", bug.name);
         }
         assert_eq!(SCHEDULES.len(), outbox_worker::BUGS.len());
-        for (name, _, schedule) in SCHEDULES {
+        for (name, schedule) in SCHEDULES {
             assert!(schedule.plan().is_ok(), "{name}");
         }
     }

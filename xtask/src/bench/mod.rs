@@ -1,4 +1,9 @@
-//! Benchmarks: they print figures. The model check fails where truth and checks differ.
+//! Benchmarks: they print figures. The model check fails where truth and checks differ, and exploring where the right
+//! worker has a finding.
+
+pub(crate) mod explore;
+mod explored;
+pub(crate) mod shrink;
 
 use std::path::Path;
 use std::process::Command;
