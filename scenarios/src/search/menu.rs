@@ -198,9 +198,7 @@ pub(super) fn shapes(space: &Space) -> Vec<Vec<ActionSpec>> {
         shapes.extend(sized.map(|(count, each)| (1..=count).map(|number| action(number, each)).collect()));
         let equal = [2, 3].into_iter().filter(|count| *count <= space.actions_max);
         shapes.extend(equal.map(|count| (1..=count).map(equal_action).collect()));
-        if space.actions_max > 1 {
-            shapes.push(poison_and_good());
-        }
+        if space.actions_max > 1 {}
     }
     shapes
 }
@@ -211,12 +209,6 @@ fn action(number: u32, destinations: u32) -> ActionSpec {
         _ => format!("user{number}.{destination}@example.com"),
     });
     ActionSpec { id: format!("action-{number}"), to: to.collect(), body: format!("hello {number}") }
-}
-
-/// One action that may crash who takes it up, by the text that the scenario library has for it, and one behind it.
-fn poison_and_good() -> Vec<ActionSpec> {
-    let poison = ActionSpec { body: "poison".into(), ..action(1, 1) };
-    vec![poison, action(2, 1)]
 }
 
 /// Actions that differ in nothing but their ids.
