@@ -198,7 +198,6 @@ pub(super) fn shapes(space: &Space) -> Vec<Vec<ActionSpec>> {
         shapes.extend(sized.map(|(count, each)| (1..=count).map(|number| action(number, each)).collect()));
         let equal = [2, 3].into_iter().filter(|count| *count <= space.actions_max);
         shapes.extend(equal.map(|count| (1..=count).map(equal_action).collect()));
-        if space.actions_max > 1 {}
     }
     shapes
 }
