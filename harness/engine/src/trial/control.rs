@@ -336,7 +336,11 @@ impl Trial {
         self.record(EventKind::ProducerHeld);
         self.let_go_on().await?;
         self.start_if_new(1).await?;
+        let restarts = self.restarts;
         self.drive(Goal::WorkerRests { worker: 1, quiet }).await?;
+        // A worker that ends because it can't write while we hold the ledger, and is started again, does what it should:
+        // only what it needs afterwards is held against it.
+        self.restarts = restarts;
         if !commit {
             let recorder = Arc::clone(&self.recorder);
             if let Some(producer) = self.workers.get_mut(&PRODUCER) {
