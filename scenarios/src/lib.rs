@@ -37,7 +37,7 @@ pub use code::Code;
 pub use config::load_config;
 pub use depth::{DepthPlan, second_level};
 pub use kinds::{KINDS, Kind};
-pub use library::{LIBRARY, LibraryScenario};
+pub use library::{LIBRARY, LibraryScenario, unknown_scenario};
 pub use log::Loaded;
 pub use needs::{NEEDS, Need, missing_needs};
 pub use presets::{PRESETS, Preset};

@@ -1,5 +1,7 @@
 //! The scenarios that come with killpoint.
 
+use killpoint_model::diagnostic::nearest;
+
 /// One scenario file of the library.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LibraryScenario {
@@ -7,6 +9,16 @@ pub struct LibraryScenario {
     pub name: &'static str,
     /// The file's text.
     pub text: &'static str,
+}
+
+/// What is said of a name that is neither in the library nor a file.
+pub fn unknown_scenario(name: &str) -> String {
+    let near = nearest(name, LIBRARY.iter().map(|entry| entry.name));
+    let help = near.map_or_else(
+        || "`killpoint list scenarios` shows the library".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    format!("`{name}` is neither a scenario of the library nor a file; {help}")
 }
 
 macro_rules! library {

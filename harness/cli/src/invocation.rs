@@ -203,14 +203,7 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
         return load_library(entry).map(|scenario| scenario.plan);
     }
     if !Path::new(name).is_file() {
-        let names = scenarios::LIBRARY.iter().map(|entry| entry.name);
-        let near = killpoint::model::diagnostic::nearest(name, names);
-        let help = near.map_or_else(
-            || "`killpoint list scenarios` shows the library".to_owned(),
-            |near| format!("did you mean `{near}`?"),
-        );
-        let what = format!("`{name}` is neither a scenario of the library nor a file; {help}");
-        return Err(Diagnosed::one("unknown-scenario", &what));
+        return Err(Diagnosed::one("unknown-scenario", &scenarios::unknown_scenario(name)));
     }
     diagnostics::load(Path::new(name), |text, file| scenarios::load_scenario(text, file, &catalog))
         .map(|scenario| scenario.plan)

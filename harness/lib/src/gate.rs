@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use killpoint_model::{HitName, Plan, Settings, Severity};
-use killpoint_scenarios::{LIBRARY, Loaded, bare_settings, load_config, load_scenario};
+use killpoint_scenarios::{LIBRARY, Loaded, bare_settings, load_config, load_scenario, unknown_scenario};
 
 pub use error::{GateError, Problem};
 pub use outcome::{GateRun, GateTrial};
@@ -197,15 +197,7 @@ fn scenario(name: &str) -> Result<(Plan, Vec<String>), GateError> {
                 .map_err(|error| GateError::Unreadable { path: name.into(), error })?;
             (text, name.to_owned())
         }
-        None => {
-            let names = LIBRARY.iter().map(|entry| entry.name);
-            let help = killpoint_model::diagnostic::nearest(name, names).map_or_else(
-                || "`killpoint list scenarios` shows the library".to_owned(),
-                |near| format!("did you mean `{near}`?"),
-            );
-            let what = format!("`{name}` is neither a scenario of the library nor a file; {help}");
-            return Err(error::one("unknown-scenario", &what));
-        }
+        None => return Err(error::one("unknown-scenario", &unknown_scenario(name))),
     };
     let (scenario, warnings) = value_of(load_scenario(&text, &file, &catalog()), &text)?;
     Ok((scenario.plan, warnings))

@@ -59,7 +59,7 @@ pub(crate) struct Runner<'p, P> {
     /// The distinct sets of actions of the plans.
     pub(crate) groups: Vec<Vec<ActionSpec>>,
     /// Counterexamples that were found before.
-    regressions: Vec<Plan>,
+    pub(crate) regressions: Vec<Plan>,
     /// The first place of which nothing is on disk.
     pub(crate) first_free: usize,
     /// Two baselines per distinct set of actions.
@@ -169,6 +169,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         let jobs = self.share(jobs)?;
         self.progress.planned(self.record.trials.len() + jobs.len());
         self.run_jobs(jobs, TrialRole::Faulted).await?;
+        self.warn_of_stale_regressions();
         match self.request.second_level {
             Some(asked) if !self.record.interrupted => self.second_level(asked).await,
             _ => Ok(()),
@@ -261,7 +262,6 @@ impl<'p, P: Progress> Runner<'p, P> {
     fn plans(&mut self) -> Result<Vec<(Plan, usize)>, RunError> {
         let mut diagnostics = Vec::new();
         let mut plans = self.scenarios(self.regressions.clone(), &mut diagnostics);
-        diagnostics.extend(self.stale_regressions(&plans));
         match self.request.strategy.clone() {
             Strategy::Sweep => plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics)),
             Strategy::Boundaries(names) => {

@@ -47,9 +47,9 @@ pub struct KOfN {
 }
 
 impl KOfN {
-    /// Whether every trial was red.
+    /// Whether there were trials, and every one was red.
     pub fn is_all(self) -> bool {
-        self.red == self.of
+        self.of > 0 && self.red == self.of
     }
 }
 

@@ -102,6 +102,18 @@ fn a_counterexample_whose_moment_is_gone_is_stale_and_never_green() {
 }
 
 #[test]
+fn a_moment_that_only_recovery_makes_is_not_stale() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("kept")).unwrap();
+    let twice = "name = \"twice\"\nsummary = \"killed in the request, and in the recovery\"\n\n[[fault]]\n\
+        at = \"provider:committed#1\"\ndo = \"kill\"\n\n[[fault]]\nat = \"provider:lookup#1\"\ndo = \"kill\"\n";
+    bench.file("kept/twice.toml", twice);
+    explore(&bench, "one", &["--cases", "4", "--seed", "1"]).exits(Holds);
+    let again = exploration(&bench, "one").regressions;
+    assert_eq!(again[0].outcome, RegressionOutcome::Fixed, "{again:?}");
+}
+
+#[test]
 fn an_exploration_goes_on_where_it_ended() {
     let bench = Bench::new();
     explore(&bench, "one", &["--cases", "10", "--seed", "5"]).exits(Holds);

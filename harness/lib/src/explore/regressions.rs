@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use killpoint_model::exploration::{Counterexample, Regression, RegressionOutcome};
-use killpoint_model::{Diagnostic, Plan, Severity, Verdict};
+use killpoint_model::{Diagnostic, Plan, Severity, TrialRecord, Verdict};
 use killpoint_scenarios::search::{Space, regression_toml, stale};
 use killpoint_scenarios::{bind, load_scenario};
 
@@ -67,7 +67,7 @@ impl<P: Progress> Runner<'_, P> {
             let (bound, _) = bind(&plan, &self.settings, &self.reached(0));
             search.tried.insert(bound.content_id());
             let (confirmed, red) = self.confirm(&bound).await?;
-            let missing = stale(&bound, &search.space);
+            // A trial that holds reached each of its moments, also those that only recovery makes.
             let shown =
                 self.record.trials.iter().rev().take(confirmed.of as usize).any(|trial| {
                     trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Holds)
@@ -77,10 +77,10 @@ impl<P: Progress> Runner<'_, P> {
                 let outcome =
                     if confirmed.is_all() { RegressionOutcome::Fails } else { RegressionOutcome::Flaky };
                 (outcome, format!("red by `{invariant}` in {confirmed} trials"))
-            } else if shown && missing.is_empty() {
+            } else if shown {
                 (RegressionOutcome::Fixed, "it holds now; the file is kept".to_owned())
             } else {
-                (RegressionOutcome::Stale, stale_note(&missing))
+                (RegressionOutcome::Stale, stale_note(&stale(&bound, &search.space)))
             };
             let file = file.display().to_string();
             search.exploration.regressions.push(Regression { file, outcome, note });
@@ -88,18 +88,27 @@ impl<P: Progress> Runner<'_, P> {
         Ok(())
     }
 
-    /// What there is to say of stored counterexamples whose moments do not exist any more. Their trials are vacuous.
-    pub(crate) fn stale_regressions(&self, plans: &[(Plan, usize)]) -> Vec<Diagnostic> {
-        let Some(baseline) = self.baselines.first().and_then(|pair| pair.first()) else { return Vec::new() };
+    /// Warns of stored counterexamples whose trials showed nothing because a moment of theirs does not exist any more.
+    pub(crate) fn warn_of_stale_regressions(&mut self) {
+        let Some(baseline) = self.baselines.first().and_then(|pair| pair.first()) else { return };
         let space = Space::of(&self.settings, baseline);
-        let stale = plans.iter().map(|(plan, _)| (plan, stale(plan, &space)));
-        stale
-            .filter(|(_, missing)| !missing.is_empty())
-            .map(|(plan, missing)| {
-                let what = format!("the regression `{}` is stale: {}", plan.name, stale_note(&missing));
-                Diagnostic { severity: Severity::Warning, ..Diagnostic::error("stale-regression", what) }
+        let kept = |trial: &&TrialRecord| self.regressions.iter().any(|kept| kept.name == trial.plan.name);
+        let vacuous = |trial: &&TrialRecord| {
+            trial.verdict.as_ref().is_some_and(|judged| judged.verdict == Verdict::Vacuous)
+        };
+        let warnings: Vec<String> = self
+            .record
+            .trials
+            .iter()
+            .filter(|trial| trial.plan.scenario.is_some())
+            .filter(kept)
+            .filter(vacuous)
+            .map(|trial| {
+                let note = stale_note(&stale(&trial.plan, &space));
+                format!("the regression `{}` is stale: {note}", trial.plan.name)
             })
-            .collect()
+            .collect();
+        self.record.warnings.extend(warnings);
     }
 
     /// Writes a counterexample as a scenario file. One that can't be written is told, and stays in the record.
