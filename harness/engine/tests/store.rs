@@ -145,7 +145,12 @@ async fn an_overtaken_snapshot_fails_its_write() {
     assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY_SNAPSHOT\ndone\n", "{:?}", over.landings());
     let again = plan(&[("mark:before#1", "store-busy-snapshot", &[("for", json!("1s"))])]);
     let over = Over::of(settings("upgrade", "full"), again).await;
-    assert_eq!(over.words(1, 1), "rows [] lock None\nSQLITE_BUSY_SNAPSHOT\ndone\n", "{:?}", over.landings());
+    // A write in the very instant of another commit meets the write lock instead: SQLite asks no busy handler within
+    // a transaction that has read, so this too comes at once.
+    let words = over.words(1, 1);
+    let mut errors: Vec<_> = words.lines().filter(|&word| word != "SQLITE_BUSY").collect();
+    errors.dedup();
+    assert_eq!(errors, ["rows [] lock None", "SQLITE_BUSY_SNAPSHOT", "done"], "{:?}", over.landings());
     over.lasted("store-busy-snapshot");
     let outside = plan(&[("mark:before#1", "store-busy-snapshot", &[])]);
     let over = Over::of(settings("insist", "full"), outside).await;

@@ -20,7 +20,8 @@ static ENTRY: Entry = Entry {
         connection has committed in between, however long the busy timeout is: it must be rolled back and begun anew. The other \
         connection rewrites the user version with the value that it has, which changes nothing that a reader can see; it never \
         checkpoints. It commits once at the hit, which must lie between the read and the write; with `for`, it commits again \
-        under each snapshot that is held for milliseconds within that time. Right workers begin such transactions with \
+        under each snapshot that is held for milliseconds within that time; a write in the very instant of such a commit \
+        fails with SQLITE_BUSY, at once too. Right workers begin such transactions with \
         `begin immediate`, or begin anew.",
     example: "[[fault]]\nat = \"mark:row-read#1\"\ndo = \"store-busy-snapshot\"",
 };
