@@ -86,7 +86,7 @@ pub(super) fn numbers(seed: u64, case: u32, what: &[u8]) -> [u8; 32] {
 }
 
 /// Each family is in with one half; kills, without which little is shown, with three quarters.
-fn swarm(space: &Space, numbers: &[u8; 32]) -> BTreeSet<Family> {
+pub(super) fn swarm(space: &Space, numbers: &[u8; 32]) -> BTreeSet<Family> {
     let bytes = numbers.iter().cycle();
     let drawn = space.families.iter().zip(bytes);
     let limit = |family: Family| if family == Family::Kill { 192 } else { 128 };
