@@ -7,6 +7,7 @@ pub mod boundaries;
 pub mod capture;
 pub mod error;
 pub mod faults;
+pub mod glimpse;
 pub mod ledgers;
 mod observe;
 pub mod os;

@@ -5,6 +5,7 @@ mod demo;
 pub(crate) mod demo_worker;
 mod explain;
 mod explore;
+mod init;
 mod list;
 mod mark;
 mod merge;
@@ -24,6 +25,8 @@ use killpoint::model::ExitCode;
 pub(crate) enum Command {
     /// Run the gate on the built-in worker; nothing else is needed
     Demo(demo::Demo),
+    /// Look at a project and propose its killpoint.toml
+    Init(init::Init),
     /// Run the gate: baseline, then a trial per boundary and provider plan
     Run(run::Run),
     /// Try plans that nobody wrote down, and make what is red small
@@ -53,6 +56,7 @@ impl Command {
     pub(crate) fn run(self) -> ExitCode {
         match self {
             Self::Demo(command) => command.run(),
+            Self::Init(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Explore(command) => command.run(),
             Self::Replay(command) => command.run(),
