@@ -9,6 +9,7 @@ pub mod error;
 pub mod faults;
 pub mod glimpse;
 pub mod ledgers;
+pub mod machine;
 mod observe;
 pub mod os;
 mod output;

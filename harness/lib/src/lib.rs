@@ -18,6 +18,7 @@ mod attempt;
 mod carry;
 mod catalog;
 mod check;
+pub mod doctor;
 mod error;
 mod explore;
 mod folder;

@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 pub(crate) mod demo_worker;
+mod doctor;
 mod explain;
 mod explore;
 mod init;
@@ -27,6 +28,8 @@ pub(crate) enum Command {
     Demo(demo::Demo),
     /// Look at a project and propose its killpoint.toml
     Init(init::Init),
+    /// Say what this machine and this configuration can show, and what is left out
+    Doctor(doctor::Doctor),
     /// Run the gate: baseline, then a trial per boundary and provider plan
     Run(run::Run),
     /// Try plans that nobody wrote down, and make what is red small
@@ -57,6 +60,7 @@ impl Command {
         match self {
             Self::Demo(command) => command.run(),
             Self::Init(command) => command.run(),
+            Self::Doctor(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Explore(command) => command.run(),
             Self::Replay(command) => command.run(),
