@@ -61,7 +61,9 @@ mod tests {
         let path = folder.path().join("a.db");
         let db = Connection::open(&path)?;
         db.pragma_update(None, "journal_mode", "wal")?;
-        db.execute_batch("create table q (id int, status text); insert into q values (1, 'new'), (2, 'sent')")?;
+        db.execute_batch(
+            "create table q (id int, status text); insert into q values (1, 'new'), (2, 'sent')",
+        )?;
         let wal = folder.path().join("a.db-wal");
         let before = std::fs::read(&wal)?;
         let seen = glimpse(&path)?;

@@ -21,7 +21,8 @@ const WRITTEN_BYTES: usize = 1 << 20;
 /// Why not, and what to do.
 pub fn small_file_system(folder: &Path) -> Result<(), String> {
     let mut mount = Mount::over(&folder.join("small"))?;
-    let written = fs::write(folder.join("small/file"), "x").map_err(|error| format!("writing to it: {error}"));
+    let written =
+        fs::write(folder.join("small/file"), "x").map_err(|error| format!("writing to it: {error}"));
     mount.end();
     written
 }
@@ -33,8 +34,8 @@ pub fn small_file_system(folder: &Path) -> Result<(), String> {
 pub fn read_only_store(folder: &Path) -> Result<(), String> {
     let file = folder.join("read-only");
     fs::write(&file, "x").map_err(|error| format!("writing a file: {error}"))?;
-    let mut active =
-        ReadOnly::begin(&file, std::slice::from_ref(&file), Instant::now()).map_err(|error| error.to_string())?;
+    let mut active = ReadOnly::begin(&file, std::slice::from_ref(&file), Instant::now())
+        .map_err(|error| error.to_string())?;
     active.end();
     Ok(())
 }
@@ -62,7 +63,8 @@ pub fn unsynced_pages(folder: &Path) -> Result<(), String> {
 pub fn free_bytes(folder: &Path) -> Result<u64, String> {
     let path = folder.join("written");
     let file = fs::write(&path, vec![0; WRITTEN_BYTES]).and_then(|()| File::open(&path));
-    file.and_then(|file| file.sync_all()).map_err(|error| format!("writing {WRITTEN_BYTES} bytes: {error}"))?;
+    file.and_then(|file| file.sync_all())
+        .map_err(|error| format!("writing {WRITTEN_BYTES} bytes: {error}"))?;
     let stat = statvfs(folder).map_err(|errno| format!("asking for free space: {errno}"))?;
     Ok(stat.blocks_available() * stat.fragment_size())
 }
@@ -73,7 +75,8 @@ pub fn free_bytes(folder: &Path) -> Result<u64, String> {
 /// What the operating system says, with the folder.
 pub fn mark_socket() -> Result<usize, String> {
     let folder = tempfile::Builder::new().prefix("killpoint-").tempdir();
-    let folder = folder.map_err(|error| format!("making a folder in {}: {error}", std::env::temp_dir().display()))?;
+    let folder =
+        folder.map_err(|error| format!("making a folder in {}: {error}", std::env::temp_dir().display()))?;
     let path = folder.path().join("64-1000");
     let length = path.as_os_str().len();
     UnixListener::bind(&path).map_err(|error| {
@@ -89,7 +92,9 @@ mod tests {
     #[test]
     fn each_try_gives_an_answer_and_leaves_a_folder_that_can_be_removed() {
         let folder = tempfile::tempdir().unwrap();
-        for tried in [small_file_system(folder.path()), read_only_store(folder.path()), unsynced_pages(folder.path())] {
+        for tried in
+            [small_file_system(folder.path()), read_only_store(folder.path()), unsynced_pages(folder.path())]
+        {
             assert!(tried.as_ref().map_or_else(|why| why.len() > 20, |()| true), "{tried:?}");
         }
         assert!(free_bytes(folder.path()).unwrap() > 0);

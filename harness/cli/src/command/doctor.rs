@@ -73,7 +73,10 @@ fn missing(path: &Path) -> Diagnosed {
     names.sort();
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
     let help = nearest(&wanted, names.iter().map(String::as_str)).map_or_else(
-        || "leave --config out to see the machine alone; `killpoint init` proposes a configuration".to_owned(),
+        || {
+            "leave --config out to see the machine alone; `killpoint init` proposes a configuration"
+                .to_owned()
+        },
         |near| format!("did you mean `{}`?", folder.join(near).display()),
     );
     let what = format!("there is no configuration {}", path.display());

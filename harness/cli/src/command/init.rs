@@ -47,7 +47,8 @@ impl Init {
             return Err(refuse("file-exists", &what));
         }
         if !self.print && !self.yes && !io::stdin().is_terminal() {
-            let what = "there is no terminal to ask on; give --yes to write the proposal, or --print to see it";
+            let what =
+                "there is no terminal to ask on; give --yes to write the proposal, or --print to see it";
             return Err(refuse("nobody-to-ask", what));
         }
         let project =
@@ -60,7 +61,10 @@ impl Init {
             show::lines_to_stdout(&said)?;
         }
         if !proposal.has_worker() {
-            let what = format!("nothing in {} looks like a worker, so there is nothing to write", self.dir.display());
+            let what = format!(
+                "nothing in {} looks like a worker, so there is nothing to write",
+                self.dir.display()
+            );
             return Err(refuse("no-worker", &what));
         }
         let text = proposal.to_toml();
@@ -89,7 +93,9 @@ impl Init {
             return Ok(());
         }
         Diagnosed::plain(errors).complain();
-        show::complain("the proposal is not a valid configuration, so it was not written; this is a bug in killpoint");
+        show::complain(
+            "the proposal is not a valid configuration, so it was not written; this is a bug in killpoint",
+        );
         Err(ExitCode::Internal)
     }
 }

@@ -65,9 +65,16 @@ struct Need {
 static NEEDS: &[Need] = &[
     Need {
         invariants: &[
-            "intent-before-dispatch", "acknowledged-is-durable", "decided-is-final", "budget-not-eaten",
-            "confirmed-after-acceptance", "unknown-is-explicit", "due-is-served", "no-false-success",
-            "no-false-failure", "audit-survives",
+            "intent-before-dispatch",
+            "acknowledged-is-durable",
+            "decided-is-final",
+            "budget-not-eaten",
+            "confirmed-after-acceptance",
+            "unknown-is-explicit",
+            "due-is-served",
+            "no-false-success",
+            "no-false-failure",
+            "audit-survives",
         ],
         why: "no row is mapped",
         to_do: "write `[ledger]` with a `query`, a `preset` or a `command` that gives its rows",
@@ -191,7 +198,10 @@ fn faults(
     for one in skipped {
         for fault in one.faults.iter().filter(|fault| !staged.contains(fault.as_str())) {
             reasons.entry(fault.clone()).or_insert_with(|| {
-                (format!("no scenario that can be staged here does it (`{}`: {})", one.scenario, one.why), one.to_do.clone())
+                (
+                    format!("no scenario that can be staged here does it (`{}`: {})", one.scenario, one.why),
+                    one.to_do.clone(),
+                )
             });
         }
     }
@@ -268,9 +278,13 @@ mod tests {
             tried("small-file-system", &["store-no-space"], State::Works),
         ];
         let all = left_out(None, &machine).unwrap();
-        assert_eq!(names(&all, Kind::Fault), ["worker-clock"]);
+        assert!(names(&all, Kind::Fault).contains(&"worker-clock"));
+        assert!(!names(&all, Kind::Fault).contains(&"store-no-space"));
         assert!(!names(&all, Kind::Scenario).is_empty());
-        assert!(all.iter().all(|one| one.kind == Kind::Checklist || one.why.contains("no such thing")), "{all:?}");
+        assert!(
+            all.iter().all(|one| one.kind == Kind::Checklist || one.why.contains("no such thing")),
+            "{all:?}"
+        );
         assert_eq!(names(&all, Kind::Invariant), Vec::<&str>::new());
         let mut settings = Settings::default();
         settings.worker.clock = ClockMethod::Environment;

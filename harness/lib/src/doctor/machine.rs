@@ -241,7 +241,9 @@ fn containment(_: &Path) -> Outcome {
                     "a child subreaper that is swept until nothing is left; a PID namespace can't be had: {}",
                     reason.unwrap_or_default()
                 ),
-                to_do: Some("nothing has to be done; with user namespaces a kill is surer and quicker".into()),
+                to_do: Some(
+                    "nothing has to be done; with user namespaces a kill is surer and quicker".into(),
+                ),
             },
         },
         Err(error) => missing(error.to_string(), "run where /proc is there and processes may be made"),
@@ -312,10 +314,12 @@ fn clock(_: &Path) -> Outcome {
 
 async fn program(name: &'static str) -> Outcome {
     let lacking = || {
-        let to_do = format!("install {name} where workers or tests are written for it; else nothing has to be done");
+        let to_do =
+            format!("install {name} where workers or tests are written for it; else nothing has to be done");
         move |said: String| Outcome { state: State::Missing, said, to_do: Some(to_do) }
     };
-    let env: BTreeMap<String, String> = std::env::var("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
+    let env: BTreeMap<String, String> =
+        std::env::var("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
     let path = match os::find_program(name, &env, Path::new("/")) {
         Ok(path) => path,
         Err(_) => return lacking()(format!("`{name}` is not on the PATH")),
@@ -377,6 +381,9 @@ mod tests {
     #[test]
     fn what_to_do_is_told_from_why() {
         let outcome = plain(Err("no mount (EPERM); run as root".into()));
-        assert_eq!((outcome.said.as_str(), outcome.to_do.as_deref()), ("no mount (EPERM)", Some("run as root")));
+        assert_eq!(
+            (outcome.said.as_str(), outcome.to_do.as_deref()),
+            ("no mount (EPERM)", Some("run as root"))
+        );
     }
 }

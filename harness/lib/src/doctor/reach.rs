@@ -48,7 +48,8 @@ pub struct Reached {
 }
 
 /// Columns of a mapping beside those that must be there.
-const COLUMNS: &[&str] = &["destination", "key", "attempts", "provider_id", "execution", "evidence", "text", "owner"];
+const COLUMNS: &[&str] =
+    &["destination", "key", "attempts", "provider_id", "execution", "evidence", "text", "owner"];
 
 /// Looks at each part.
 pub(super) fn reach(settings: &Settings) -> Vec<Reached> {
@@ -66,7 +67,8 @@ pub(super) fn reach(settings: &Settings) -> Vec<Reached> {
     all.push(clock(settings));
     let cleanup = "write `[cleanup]` with its `command`, where the worker has one";
     all.push(optional(command("cleanup", settings.cleanup.as_ref(), cleanup)));
-    let producer = "write `[producer]` with a `command` that makes the mark `producer-open` inside its transaction";
+    let producer =
+        "write `[producer]` with a `command` that makes the mark `producer-open` inside its transaction";
     all.push(optional(command("producer", settings.producer.as_ref(), producer)));
     all.extend(sections(settings));
     all
@@ -87,10 +89,30 @@ fn sections(settings: &Settings) -> [Reached; 4] {
     let has_alarm = alarm.output.is_some() || !alarm.exit_codes.is_empty() || alarm.metric.is_some();
     let secrets = !settings.secrets.env.is_empty() || settings.secrets.url;
     [
-        part("metrics", settings.metrics.is_some(), "the worker's counters are compared", "write `[metrics]` with its `url`, `file` or `query`"),
-        part("alarm", has_alarm, "the worker's own alarm is reported", "write `[alarm]` with its `output`, `exit-codes` or `metric`"),
-        part("secrets", secrets, "credentials are planted and looked for", "name the variables that hold credentials: `env = [\"API_TOKEN\"]` under `[secrets]`"),
-        part("inbound", settings.inbound.is_some(), "the fake provider serves a feed", "write `[inbound]` with `items = 3`, for a worker that polls one"),
+        part(
+            "metrics",
+            settings.metrics.is_some(),
+            "the worker's counters are compared",
+            "write `[metrics]` with its `url`, `file` or `query`",
+        ),
+        part(
+            "alarm",
+            has_alarm,
+            "the worker's own alarm is reported",
+            "write `[alarm]` with its `output`, `exit-codes` or `metric`",
+        ),
+        part(
+            "secrets",
+            secrets,
+            "credentials are planted and looked for",
+            "name the variables that hold credentials: `env = [\"API_TOKEN\"]` under `[secrets]`",
+        ),
+        part(
+            "inbound",
+            settings.inbound.is_some(),
+            "the fake provider serves a feed",
+            "write `[inbound]` with `items = 3`, for a worker that polls one",
+        ),
     ]
 }
 
@@ -103,7 +125,9 @@ fn command(name: &'static str, command: Option<&CommandSettings>, to_do: &str) -
     let Some(command) = command else { return part(name, false, "", to_do) };
     let (state, said, to_do) = match resolve(command) {
         Ok(said) => (Reach::Configured, said, None),
-        Err(why) => (Reach::Broken, why, Some("correct the command, or build or install what it names".to_owned())),
+        Err(why) => {
+            (Reach::Broken, why, Some("correct the command, or build or install what it names".to_owned()))
+        }
     };
     Reached { name, state, vital: true, said, to_do }
 }
@@ -117,13 +141,15 @@ fn resolve(command: &CommandSettings) -> Result<String, String> {
     if word.contains('{') {
         return Ok(format!("`{word}` is known only in a trial"));
     }
-    let mut env: BTreeMap<String, String> =
-        std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))).collect();
+    let mut env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
     env.extend(command.env.iter().map(|(name, value)| (name.clone(), value.clone())));
     let program = find_program(word, &env, &command.cwd).map_err(|error| error.to_string())?;
     let ends = [".py", ".js", ".mjs", ".cjs", ".rb", ".sh"];
     let script = command.argv.iter().skip(1).find(|word| ends.iter().any(|end| word.ends_with(end)));
-    if let Some(script) = script.filter(|script| !script.contains('{') && !command.cwd.join(script).is_file()) {
+    if let Some(script) = script.filter(|script| !script.contains('{') && !command.cwd.join(script).is_file())
+    {
         return Err(format!("`{script}` is not in {}", command.cwd.display()));
     }
     Ok(format!("`{}` is {}", command.argv.join(" "), program.display()))
@@ -148,7 +174,8 @@ fn ledger(ledger: Option<&LedgerSettings>) -> Reached {
     let (has, lacks): (Vec<&str>, Vec<&str>) = COLUMNS.iter().partition(|column| maps(query, column));
     let has = if has.is_empty() { "no further columns".to_owned() } else { has.join(", ") };
     Reached {
-        to_do: (!lacks.is_empty()).then(|| format!("each column more lets more invariants look: {}", lacks.join(", "))),
+        to_do: (!lacks.is_empty())
+            .then(|| format!("each column more lets more invariants look: {}", lacks.join(", "))),
         ..part("ledger", true, &format!("rows come from {source}, with {has}"), "")
     }
 }
@@ -169,7 +196,9 @@ fn second_worker(settings: &Settings) -> Reached {
         state: Reach::Configured,
         vital: false,
         said: "a second one is started by the same command, and is not told that it is the second".into(),
-        to_do: Some("where workers need names of their own, give them `{worker}` in the command or a variable".into()),
+        to_do: Some(
+            "where workers need names of their own, give them `{worker}` in the command or a variable".into(),
+        ),
     }
 }
 
@@ -195,7 +224,9 @@ mod tests {
     fn what_is_not_there_is_said_with_what_to_write() {
         let all = reach(&Settings::default());
         assert_eq!(find(&all, "worker.command").state, Reach::Broken);
-        for name in ["state.enqueue", "ledger", "cleanup", "producer", "metrics", "alarm", "secrets", "inbound"] {
+        for name in
+            ["state.enqueue", "ledger", "cleanup", "producer", "metrics", "alarm", "secrets", "inbound"]
+        {
             let one = find(&all, name);
             assert_eq!(one.state, Reach::Absent, "{name}");
             assert!(one.to_do.as_ref().is_some_and(|to_do| to_do.len() > 10), "{name}");

@@ -117,7 +117,13 @@ mod tests {
             can_run: true,
             machine: vec![
                 tried("loopback", State::Works, true, "a byte went through 127.0.0.1", None),
-                tried("worker-clock", State::Missing, false, "tracing a process: EPERM", Some("allow ptrace")),
+                tried(
+                    "worker-clock",
+                    State::Missing,
+                    false,
+                    "tracing a process: EPERM",
+                    Some("allow ptrace"),
+                ),
             ],
             config: Some("killpoint.toml".into()),
             reached: vec![Reached {

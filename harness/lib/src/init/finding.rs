@@ -187,6 +187,8 @@ pub struct Findings {
     pub tables: Vec<SeenTable>,
     /// Words of states.
     pub states: Vec<StateWord>,
+    /// Words in quotes, anywhere, that could be states.
+    pub spoken: Vec<Literal>,
     /// Names of fields in the bodies of requests.
     pub fields: Vec<Literal>,
     /// Headers that carry a key.

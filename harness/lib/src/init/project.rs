@@ -116,7 +116,8 @@ pub(super) fn is_env_file(path: &str) -> bool {
 /// What stands before each `=`: values may be secrets, and are not kept.
 fn names_only(text: &str) -> String {
     let name = |line: &str| {
-        let name = line.trim().trim_start_matches("export ").split_once('=').map_or("", |(name, _)| name.trim());
+        let name =
+            line.trim().trim_start_matches("export ").split_once('=').map_or("", |(name, _)| name.trim());
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if is_name { name.to_owned() } else { String::new() }
     };

@@ -24,8 +24,18 @@ const LEFT_OUT_MAX: usize = 20;
 
 /// Folders that hold no sources of the project itself.
 const IGNORED: &[&str] = &[
-    "node_modules", "venv", "env", "target", "dist", "build", "vendor", "site-packages", "__pycache__",
-    "killpoint-runs", "killpoint", "coverage",
+    "node_modules",
+    "venv",
+    "env",
+    "target",
+    "dist",
+    "build",
+    "vendor",
+    "site-packages",
+    "__pycache__",
+    "killpoint-runs",
+    "killpoint",
+    "coverage",
 ];
 const MANIFESTS: &[&str] = &["Procfile", "package.json", "pyproject.toml", "Cargo.toml", "go.mod"];
 const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";
@@ -111,7 +121,8 @@ impl Reading<'_> {
     fn leave_out(&mut self, path: &Path, why: &str) {
         let name = path.strip_prefix(self.root).unwrap_or(path);
         // Whatever a name holds, it is one line.
-        let name: String = name.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+        let name: String =
+            name.to_string_lossy().chars().map(|c| if c.is_control() { '?' } else { c }).collect();
         self.project.left_out.push(format!("{name}: {why}"));
     }
 
@@ -174,7 +185,10 @@ impl Reading<'_> {
             return;
         }
         if length > TEXT_BYTES_MAX {
-            return self.leave_out(path, &format!("it has {} KiB, more than {}", length >> 10, TEXT_BYTES_MAX >> 10));
+            return self.leave_out(
+                path,
+                &format!("it has {} KiB, more than {}", length >> 10, TEXT_BYTES_MAX >> 10),
+            );
         }
         if self.bytes + length > TEXTS_BYTES_MAX {
             return self.leave_out(path, "the sources are too large to be read whole");
@@ -185,7 +199,11 @@ impl Reading<'_> {
                 self.bytes += bytes.len() as u64;
                 let executable = fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
                 let text = String::from_utf8_lossy(&bytes);
-                self.project.files.push(SourceFile::new(relative, text.trim_start_matches('\u{feff}'), executable));
+                self.project.files.push(SourceFile::new(
+                    relative,
+                    text.trim_start_matches('\u{feff}'),
+                    executable,
+                ));
             }
             Err(error) => self.leave_out(path, &error.to_string()),
         }
@@ -219,7 +237,9 @@ impl Reading<'_> {
             let folder = self.root.join("target").join(profile);
             for entry in fs::read_dir(folder).into_iter().flatten().flatten().take(FILES_MAX) {
                 let path = entry.path();
-                if head(&path).is_ok_and(|(head, _)| head.starts_with(PROGRAM_MAGIC)) && path.extension().is_none() {
+                if head(&path).is_ok_and(|(head, _)| head.starts_with(PROGRAM_MAGIC))
+                    && path.extension().is_none()
+                {
                     let relative = self.relative(&path);
                     self.project.built.push(relative);
                 }
@@ -287,7 +307,12 @@ mod tests {
         assert_eq!(project.file("worker.py").unwrap().text, "import os\nx = 1");
         assert_eq!(project.built, ["target/release/relay", "tool"]);
         let left = project.left_out.join("\n");
-        for part in ["bad\u{fffd}.py: its name is not UTF-8", "binary.py: it is no text", "huge.sql: it has 300 KiB", "fake.db: "] {
+        for part in [
+            "bad\u{fffd}.py: its name is not UTF-8",
+            "binary.py: it is no text",
+            "huge.sql: it has 300 KiB",
+            "fake.db: ",
+        ] {
             assert!(left.contains(part), "{part}: {left}");
         }
         assert_eq!(project.left_out.len(), 4, "{left}");

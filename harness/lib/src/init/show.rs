@@ -14,7 +14,8 @@ pub fn show(project: &Project, proposal: &Proposal, width: usize) -> String {
         page.heading("Assumed:");
     }
     for assumed in &proposal.assumed {
-        let section = if assumed.section.is_empty() { String::new() } else { format!("{}.", assumed.section) };
+        let section =
+            if assumed.section.is_empty() { String::new() } else { format!("{}.", assumed.section) };
         page.put(2, &format!("{section}{} = {}", assumed.key, assumed.value));
         page.put(6, &source(assumed));
     }
@@ -43,7 +44,11 @@ fn read_line(project: &Project) -> String {
         1 => ", 1 database".to_owned(),
         count => format!(", {count} databases"),
     };
-    if languages.is_empty() { format!("{files}{databases}") } else { format!("{files} ({languages}){databases}") }
+    if languages.is_empty() {
+        format!("{files}{databases}")
+    } else {
+        format!("{files} ({languages}){databases}")
+    }
 }
 
 fn source(assumed: &Assumed) -> String {

@@ -38,13 +38,18 @@ const CREATE: &str =
 const DEFAULT: &str = r"(?i)\bdefault\s+\(?\s*'([^']*)'";
 const CHECK_IN: &str = r#"(?i)\bcheck\s*\(\s*["`\[]?(\w+)["`\]]?\s+in\s*\(([^)]*)\)"#;
 
+/// More than that is no table's definition.
+const TABLE_BYTES_MAX: usize = 8 << 10;
+
 /// Every table that a text makes, with the byte at which it begins.
 pub(super) fn tables(text: &str) -> Vec<(usize, Table)> {
     let create = Pattern::new(CREATE);
     let found = create.matches(text).into_iter().filter_map(|found| {
-        let body = balanced(text.get(found.end..)?)?;
+        let rest = text.get(found.end..)?;
+        let end = rest.char_indices().map(|(at, _)| at).take_while(|at| *at < TABLE_BYTES_MAX).last()?;
+        let rest = without_comments(rest.get(..=end).unwrap_or(rest));
         let name = unquoted(found.groups.first()?.rsplit('.').next()?);
-        let columns = columns(&without_comments(body));
+        let columns = columns(balanced(&rest)?);
         (!columns.is_empty()).then_some((found.start, Table { name, columns }))
     });
     found.collect()

@@ -9,8 +9,8 @@ pub(super) const ROLES: &[(Role, &[&str])] = &[
     (
         Role::Run,
         &[
-            "run", "worker", "work", "serve", "start", "consume", "process", "loop", "daemon", "drain", "poll",
-            "dispatch", "deliver", "send-all", "flush",
+            "run", "worker", "work", "serve", "start", "consume", "process", "loop", "daemon", "drain",
+            "poll", "dispatch", "deliver", "send-all", "flush",
         ],
     ),
     (
@@ -22,7 +22,17 @@ pub(super) const ROLES: &[(Role, &[&str])] = &[
     ),
     (
         Role::Setup,
-        &["setup", "init", "migrate", "init-db", "initdb", "create-tables", "create-db", "prepare", "bootstrap"],
+        &[
+            "setup",
+            "init",
+            "migrate",
+            "init-db",
+            "initdb",
+            "create-tables",
+            "create-db",
+            "prepare",
+            "bootstrap",
+        ],
     ),
     (Role::Cleanup, &["cleanup", "clean", "purge", "prune", "retention", "gc"]),
     (Role::Status, &["status", "show", "list", "dump", "state", "inspect", "stats"]),
@@ -90,8 +100,28 @@ pub(super) fn name_kind(name: &str) -> NameKind {
 
 /// Names of programs that work, best first, without their ends.
 pub(super) const WORKERS: &[&str] = &[
-    "worker", "workers", "consumer", "dispatcher", "sender", "outbox", "relay", "deliver", "delivery", "runner",
-    "agent", "daemon", "processor", "queue", "jobs", "main", "app", "run", "index", "cli", "server", "__main__",
+    "worker",
+    "workers",
+    "consumer",
+    "dispatcher",
+    "sender",
+    "outbox",
+    "relay",
+    "deliver",
+    "delivery",
+    "runner",
+    "agent",
+    "daemon",
+    "processor",
+    "queue",
+    "jobs",
+    "main",
+    "app",
+    "run",
+    "index",
+    "cli",
+    "server",
+    "__main__",
 ];
 /// Names of programs that enqueue.
 pub(super) const ENQUEUERS: &[&str] =
@@ -102,14 +132,37 @@ pub(super) const OTHERS: &[&str] =
 
 /// Columns with the state of a delivery, best first.
 pub(super) const STATE_COLUMNS: &[&str] = &[
-    "delivery_state", "delivery_status", "message_state", "message_status", "send_status", "send_state", "state",
+    "delivery_state",
+    "delivery_status",
+    "message_state",
+    "message_status",
+    "send_status",
+    "send_state",
+    "state",
     "status",
 ];
 /// Canonical columns by their usual names, best first. Left out are those whose meaning differs too much to be
 /// guessed: `retries` may count failures only, a `body` may be a template, a due time has no unit.
 pub(super) const COLUMNS: &[(&str, &[&str])] = &[
-    ("action", &["action_id", "ref", "reference", "external_ref", "run_id", "job_id", "message_id", "task_id", "uuid", "id"]),
-    ("destination", &["destination", "recipient", "to_addr", "to_address", "to_email", "to", "email", "channel"]),
+    (
+        "action",
+        &[
+            "action_id",
+            "ref",
+            "reference",
+            "external_ref",
+            "run_id",
+            "job_id",
+            "message_id",
+            "task_id",
+            "uuid",
+            "id",
+        ],
+    ),
+    (
+        "destination",
+        &["destination", "recipient", "to_addr", "to_address", "to_email", "to", "email", "channel"],
+    ),
     ("key", &["idempotency_key", "idem_key", "dedupe_key"]),
     ("provider_id", &["provider_id", "provider_message_id", "remote_id"]),
     ("attempts", &["attempts", "attempt_count", "attempt"]),
@@ -118,7 +171,17 @@ pub(super) const COLUMNS: &[(&str, &[&str])] = &[
 ];
 /// Tables that hold what is to be delivered, best first.
 pub(super) const TABLES: &[&str] = &[
-    "outbox", "outbound", "deliver", "message", "notification", "email", "action", "job", "task", "queue", "event",
+    "outbox",
+    "outbound",
+    "deliver",
+    "message",
+    "notification",
+    "email",
+    "action",
+    "job",
+    "task",
+    "queue",
+    "event",
 ];
 
 /// Words for states that no preset has.
@@ -162,6 +225,14 @@ pub(super) const MORE_STATES: &[(&str, RowState)] = &[
     ("manual", RowState::Review),
     ("quarantined", RowState::Review),
 ];
+
+/// What a word for a state usually means, in any case.
+pub(super) fn state_of(word: &str) -> Option<RowState> {
+    let plain = word.to_ascii_lowercase();
+    let known = killpoint_scenarios::PRESET_STATES.iter().chain(MORE_STATES);
+    let known = known.clone().find(|(known, _)| *known == plain).map(|(_, state)| *state);
+    known.or_else(|| plain.parse().ok())
+}
 
 /// Fields of a body that name the action, best first.
 pub(super) const ACTION_FIELDS: &[&str] =

@@ -8,7 +8,10 @@ const WIDTH: usize = 100;
 impl Proposal {
     /// The file, with a comment for each assumption, and what could not be guessed at its end.
     pub fn to_toml(&self) -> String {
-        let mut lines = vec!["# Proposed by `killpoint init`. Each line says how sure it is, and where it was seen.".to_owned()];
+        let mut lines = vec![
+            "# Proposed by `killpoint init`. Each line says how sure it is, and where it was seen."
+                .to_owned(),
+        ];
         let mut section = "";
         for assumed in &self.assumed {
             if assumed.section != section {

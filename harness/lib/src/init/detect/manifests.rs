@@ -227,13 +227,21 @@ mod tests {
         assert_eq!(program.argv.join(" "), "node src/worker.mjs run");
         assert_eq!(program.file.as_deref(), Some("src/worker.mjs"));
         let program = best(&[("pyproject.toml", "[project.scripts]\nmail-worker = \"mail.cli:main\"\n")]);
-        assert_eq!((program.argv.join(" "), program.file.as_deref()), ("mail-worker".into(), Some("mail/cli.py")));
-        let program = best(&[("Cargo.toml", "[package]\nname = \"relay\"\n"), ("src/main.rs", "fn main() {}")]);
+        assert_eq!(
+            (program.argv.join(" "), program.file.as_deref()),
+            ("mail-worker".into(), Some("mail/cli.py"))
+        );
+        let program =
+            best(&[("Cargo.toml", "[package]\nname = \"relay\"\n"), ("src/main.rs", "fn main() {}")]);
         assert_eq!(program.argv.join(" "), "target/release/relay");
         assert_eq!(program.build.as_deref(), Some("cargo build --release --bin relay"));
-        let go = [("go.mod", "module example.org/x/mailer\n"), ("main.go", "package main\n\nfunc main() {}\n")];
+        let go =
+            [("go.mod", "module example.org/x/mailer\n"), ("main.go", "package main\n\nfunc main() {}\n")];
         let program = best(&go);
-        assert_eq!((program.argv.join(" "), program.build), ("./mailer".into(), Some("go build -o mailer .".into())));
+        assert_eq!(
+            (program.argv.join(" "), program.build),
+            ("./mailer".into(), Some("go build -o mailer .".into()))
+        );
     }
 
     #[test]
@@ -245,8 +253,7 @@ mod tests {
     #[test]
     fn broken_manifests_name_nothing() {
         for file in ["package.json", "pyproject.toml", "Cargo.toml"] {
-            let project =
-                Project { files: vec![SourceFile::new(file, "{[", false)], ..Project::default() };
+            let project = Project { files: vec![SourceFile::new(file, "{[", false)], ..Project::default() };
             let mut findings = Findings::default();
             look(&project, &mut findings);
             assert_eq!(findings.programs, []);

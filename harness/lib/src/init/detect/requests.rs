@@ -13,7 +13,8 @@ pub(super) const DETECTOR: Detector =
 const FIELD: &str = r#"[\{,\s(]["'`]?(\w+)["'`]?\s*(?::|=>)\s*[^:=\s]"#;
 /// Where a request's body is made.
 const BODY: &str = r#"\bjson\s*=|JSON\.stringify|json\.dumps|json!|json\.Marshal|to_json|\\?"\w+\\?"\s*:\s*"#;
-const KEY_HEADER: &str = r#"(?i)["'`](?:-H\s*)?((?:x-)?(?:idempotency|idempotent|dedupe|request)-?(?:key|id))\b"#;
+const KEY_HEADER: &str =
+    r#"(?i)["'`](?:-H\s*)?((?:x-)?(?:idempotency|idempotent|dedupe|request)-?(?:key|id))\b"#;
 
 /// Fields that the provider finds by itself.
 const KNOWN: &[&str] = &["to", "recipient", "destination", "channel", "email", "user", "customer"];
@@ -32,8 +33,9 @@ fn look(project: &Project, findings: &mut Findings) {
             let text = part(file, begin.start);
             for found in field.matches(text) {
                 let name = found.groups.concat();
-                let is_of_interest =
-                    [ACTION_FIELDS, RECIPIENT_FIELDS, KNOWN].iter().any(|names| names.contains(&name.as_str()));
+                let is_of_interest = [ACTION_FIELDS, RECIPIENT_FIELDS, KNOWN]
+                    .iter()
+                    .any(|names| names.contains(&name.as_str()));
                 if is_of_interest && findings.fields.iter().all(|known| known.text != name) {
                     let place = file.place(begin.start + found.start);
                     findings.fields.push(Literal { text: name, place });
@@ -72,7 +74,10 @@ mod tests {
         let text = "requests.post(url, json={\"to\": to, \"ref\": ref, \"x\": 1},\n  headers={\"Idempotency-Key\": k})";
         assert_eq!(found("w.py", text), (vec!["to".into(), "ref".into()], vec!["Idempotency-Key".into()]));
         let text = "fetch(u, { headers: { 'X-Request-Id': id }, body: JSON.stringify({ chatId: row.chat, reference: row.id }) })";
-        assert_eq!(found("w.mjs", text), (vec!["chatId".into(), "reference".into()], vec!["X-Request-Id".into()]));
+        assert_eq!(
+            found("w.mjs", text),
+            (vec!["chatId".into(), "reference".into()], vec!["X-Request-Id".into()])
+        );
         assert_eq!(found("w.py", "x = {}"), (vec![], vec![]));
     }
 }

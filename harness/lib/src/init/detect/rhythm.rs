@@ -32,18 +32,18 @@ const FLAGS: &str = r#"["']--[a-z]|\b(?:once|drain)\b"#;
 /// How far a loop reaches.
 const LOOP_LINES: usize = 30;
 
-/// Waits: in seconds, then in milliseconds.
+/// Waits: in seconds, then in milliseconds. A request's timeout is none: the fake provider ends what it hangs.
 const SECONDS: &[&str] = &[
     r"\bsleep\(\s*([0-9.]+)\s*\)",
     r"(?m)^\s*sleep\s+([0-9.]+)",
-    r"\b\w*(?:delay|lease|backoff|visibility|interval|timeout)\w*\s*[=:]\s*([0-9.]+)\s*[,)\n;]",
+    r"(?i)\b\w*(?:delay|lease|backoff|visibility|interval|poll)\w*\s*[=:]\s*([0-9.]+)\s*(?:[,)};\n]|$)",
     r"from_secs\(\s*([0-9.]+)\s*\)",
     r"\b([0-9.]+)\s*\*\s*time\.Second",
 ];
 const MILLISECONDS: &[&str] = &[
     r"\bsetTimeout\([^\n;]*?,\s*([0-9_]+)\s*\)",
-    r"\bsetTimeout\(\s*(?:\w+\s*,\s*)?([0-9_]+)\s*\)",
-    r"(?i)\b\w*(?:delay|lease|backoff|timeout|interval|visibility)_?ms\w*\s*[=:]\s*([0-9_]+)",
+    r"\bsetTimeout\(\s*([0-9_]+)\s*\)",
+    r"(?i)\b\w*(?:delay|lease|backoff|interval|visibility|poll)_?ms\w*\s*[=:]\s*([0-9_]+)",
     r"from_millis\(\s*([0-9_]+)\s*\)",
     r"\b([0-9]+)\s*\*\s*time\.Millisecond",
 ];
@@ -115,7 +115,10 @@ mod tests {
     #[test]
     fn waits_carry_their_unit() {
         assert_eq!(found("w.py", "@task(retries=3, retry_delay=2, x=1)\ntime.sleep(1)\n").2, [1000, 2000]);
-        assert_eq!(found("w.mjs", "setTimeout(resolve, 250);\nconst o = { maintenanceInterval: 1000 };\n").2, [1000, 250]);
+        assert_eq!(
+            found("w.mjs", "setTimeout(resolve, 250);\nconst o = { maintenanceInterval: 1000 };\n").2,
+            [1000, 250]
+        );
         assert_eq!(found("w.go", "time.Sleep(2 * time.Second)\n").2, [2000]);
     }
 }

@@ -10,14 +10,30 @@ pub(super) const DETECTOR: Detector =
 
 /// Texts of a program that sends.
 const SENDS: &[&str] = &[
-    "requests.post", "httpx.", "urlopen", "urllib.request", "http.client", "aiohttp", "fetch(", "axios",
-    "http.request", "got.post", "curl ", "Net::HTTP", "Faraday", "smtplib", "nodemailer",
+    "requests.post",
+    "httpx.",
+    "urlopen",
+    "urllib.request",
+    "http.client",
+    "aiohttp",
+    "fetch(",
+    "axios",
+    "http.request",
+    "got.post",
+    "curl ",
+    "Net::HTTP",
+    "Faraday",
+    "smtplib",
+    "nodemailer",
 ];
 /// Texts of a program that is started and not imported.
-const STARTED: &[&str] = &["__main__", "sys.argv", "process.argv", "ARGV", "$1", "getopts", "argparse", "click."];
+const STARTED: &[&str] =
+    &["__main__", "sys.argv", "process.argv", "ARGV", "$1", "getopts", "argparse", "click."];
 
 fn look(project: &Project, findings: &mut Findings) {
-    findings.programs.extend(project.sources().filter_map(|(file, language)| program(project, file, language)));
+    findings
+        .programs
+        .extend(project.sources().filter_map(|(file, language)| program(project, file, language)));
 }
 
 fn program(project: &Project, file: &SourceFile, language: Language) -> Option<Program> {
@@ -25,13 +41,16 @@ fn program(project: &Project, file: &SourceFile, language: Language) -> Option<P
         return c_program(project, file);
     }
     let argv = start(file)?;
-    let in_tests = file.path.split('/').any(|part| matches!(part, "test" | "tests" | "spec" | "docs" | "scripts"));
+    let in_tests =
+        file.path.split('/').any(|part| matches!(part, "test" | "tests" | "spec" | "docs" | "scripts"));
     let stem = file.name().split('.').next().unwrap_or_default();
     let has = |texts: &[&str]| texts.iter().any(|text| file.text.contains(text));
     let by_shebang = is_program(file);
-    let score = name_score(stem) + 25 * i32::from(has(SENDS)) + 15 * i32::from(has(STARTED))
+    let score = name_score(stem)
+        + 25 * i32::from(has(SENDS))
+        + 15 * i32::from(has(STARTED))
         + 10 * i32::from(by_shebang)
-        - 60 * i32::from(in_tests)
+        - 100 * i32::from(in_tests)
         - 5 * file.path.matches('/').count() as i32;
     (score > 0).then(|| Program {
         argv,

@@ -1,10 +1,10 @@
 //! Words that stand beside a status column: in statements, in comparisons, in lists, in rows of a database.
 
-use super::super::finding::{Findings, StateWord};
-use super::super::pattern::Pattern;
+use super::super::finding::{Findings, Literal, StateWord};
+use super::super::pattern::{Match, Pattern};
 use super::super::project::{Place, Project, SourceFile};
 use super::super::sql::{balanced, parts, quoted};
-use super::super::vocabulary::STATE_COLUMNS;
+use super::super::vocabulary::{STATE_COLUMNS, state_of};
 use super::Detector;
 
 pub(super) const DETECTOR: Detector =
@@ -18,29 +18,36 @@ const SEVERAL: &str = r#"(?i)\b(\w*(?:state|status))["'`\]]?\s+(?:not\s+)?in\s*[
 /// A row that is put in: table, columns, and where its values begin.
 const INSERT: &str =
     r#"(?i)\binsert\s+(?:or\s+\w+\s+)?into\s+["`\[]?(\w+)["`\]]?\s*\(([^)]*)\)["'\s+\\]*values\s*\("#;
-/// What rows are looked for by.
-const SOUGHT: &str = r"(?is)\bwhere\b[^;]{0,200}$";
+/// What rows are looked for by: the same statement, and no literal that ended meanwhile.
+const SOUGHT: &str = r#"(?is)\bwhere\b[^;"`)]{0,200}$"#;
+/// What says that others are looked for.
+const NEGATED: &str = r"(?i)\bnot\s+in\b|!==?|<>";
+
+/// Any word in quotes.
+const LITERAL: &str = r#"["'`]([A-Za-z][A-Za-z_-]{1,39})["'`]"#;
 
 #[cfg(test)]
 pub(super) fn patterns() -> Vec<&'static str> {
-    vec![ONE, SEVERAL, INSERT, SOUGHT]
+    vec![ONE, SEVERAL, INSERT, SOUGHT, NEGATED, LITERAL]
 }
 
 fn look(project: &Project, findings: &mut Findings) {
     let (one, several, insert) = (Pattern::new(ONE), Pattern::new(SEVERAL), Pattern::new(INSERT));
-    let sought = Pattern::new(SOUGHT);
+    let (sought, negated) = (Pattern::new(SOUGHT), Pattern::new(NEGATED));
+    let literal = Pattern::new(LITERAL);
+    let is_sought = |text: &str, found: &Match<'_>| {
+        sought.is_in(statement_before(text, found.start)) && !negated.is_in(&text[found.start..found.end])
+    };
     for (file, _) in project.sources() {
         for found in one.matches(&file.text) {
             let [column, word] = found.groups[..] else { continue };
-            let before = statement_before(&file.text, found.start);
-            add(findings, file, found.start, (column, None, word), sought.is_in(before));
+            add(findings, file, found.start, (column, None, word), is_sought(&file.text, &found));
         }
         for found in several.matches(&file.text) {
             let [column, list] = found.groups[..] else { continue };
-            let before = statement_before(&file.text, found.start);
             // A CHECK allows words; only a WHERE looks for them.
             for word in quoted(list) {
-                add(findings, file, found.start, (column, None, &word), sought.is_in(before));
+                add(findings, file, found.start, (column, None, &word), is_sought(&file.text, &found));
             }
         }
         for found in insert.matches(&file.text) {
@@ -51,6 +58,14 @@ fn look(project: &Project, findings: &mut Findings) {
                 if let [word] = &quoted(value)[..] {
                     add(findings, file, found.start, (column, Some(table), word), false);
                 }
+            }
+        }
+        for found in literal.matches(&file.text) {
+            let text = found.groups.concat();
+            if state_of(&text).is_some()
+                && findings.spoken.iter().all(|known| known.text != text || known.place.file != file.path)
+            {
+                findings.spoken.push(Literal { text, place: found.place(file) });
             }
         }
     }
@@ -129,6 +144,13 @@ mod tests {
                 one("status", "new", false),
             ]
         );
+    }
+
+    #[test]
+    fn what_is_excluded_or_stands_in_another_statement_is_not_looked_for() {
+        let text = "x.execute('delete from q where id = ?')\nstate = \"failed\"\n\
+            y = \"select 1 from q where status not in ('sent', 'dead')\"\n";
+        assert!(words("w.py", text).iter().all(|(_, _, sought)| !sought), "{:?}", words("w.py", text));
     }
 
     #[test]

@@ -15,7 +15,8 @@ const STORES: &[&str] = &[
 const ADDRESSES: &str = r#"["'`](https?://[A-Za-z0-9.-]+\.[A-Za-z]{2,}[^"'`\s]*)"#;
 
 /// Hosts that are named and not called.
-const NOT_CALLED: &[&str] = &["www.w3.org", "json-schema.org", "schema.org", "example.com", "example.org", "github.com"];
+const NOT_CALLED: &[&str] =
+    &["www.w3.org", "json-schema.org", "schema.org", "example.com", "example.org", "github.com"];
 
 #[cfg(test)]
 pub(super) fn patterns() -> Vec<&'static str> {

@@ -61,7 +61,10 @@ mod tests {
     fn tables_come_from_literals_that_continue_each_other_and_from_databases() {
         let text = "int x;\nconst char *sql =\n  \"create table messages (\"\n  \" ref text primary key,\"\n  \" state text default 'new')\";\n";
         let files = vec![SourceFile::new("w.c", text, false)];
-        let schema = vec!["CREATE TABLE Messages (a int)".to_owned(), "CREATE TABLE q (id int, status text)".to_owned()];
+        let schema = vec![
+            "CREATE TABLE Messages (a int)".to_owned(),
+            "CREATE TABLE q (id int, status text)".to_owned(),
+        ];
         let databases = vec![Database { path: "dev.db".into(), schema, values: Vec::new() }];
         let mut findings = Findings::default();
         look(&Project { files, databases, ..Project::default() }, &mut findings);

@@ -23,7 +23,11 @@ const READS: &[(&[Language], bool, &str)] = &[
         r#"(?:environ\.get|environ\.setdefault|getenv)\(\s*["'](\w+)["'](?:\s*,\s*f?["']([^"'\n]*)["'])?"#,
     ),
     (&[Language::Node], false, r#"\benv\.([A-Z][A-Z0-9_]*)(?:\s*(?:\|\||\?\?)\s*["'`]([^"'`\n]*)["'`])?"#),
-    (&[Language::Node], false, r#"\benv\[\s*["'](\w+)["']\s*\](?:\s*(?:\|\||\?\?)\s*["'`]([^"'`\n]*)["'`])?"#),
+    (
+        &[Language::Node],
+        false,
+        r#"\benv\[\s*["'](\w+)["']\s*\](?:\s*(?:\|\||\?\?)\s*["'`]([^"'`\n]*)["'`])?"#,
+    ),
     (
         &[Language::Rust],
         false,
@@ -44,8 +48,24 @@ const ASSIGNED: &str = r"(?m)^\s*(?:export\s+)?([A-Z][A-Z0-9_]*)=";
 
 /// Variables that any program may read and nobody sets for it.
 const OF_THE_SYSTEM: &[&str] = &[
-    "PATH", "HOME", "USER", "SHELL", "PWD", "TMPDIR", "LANG", "TZ", "HOSTNAME", "IFS", "NODE_ENV", "RUST_LOG",
-    "KILLPOINT_SOCKET", "KILLPOINT_CLOCK_OFFSET_MS", "OPTARG", "OPTIND", "PYTHONPATH", "CARGO_MANIFEST_DIR",
+    "PATH",
+    "HOME",
+    "USER",
+    "SHELL",
+    "PWD",
+    "TMPDIR",
+    "LANG",
+    "TZ",
+    "HOSTNAME",
+    "IFS",
+    "NODE_ENV",
+    "RUST_LOG",
+    "KILLPOINT_SOCKET",
+    "KILLPOINT_CLOCK_OFFSET_MS",
+    "OPTARG",
+    "OPTIND",
+    "PYTHONPATH",
+    "CARGO_MANIFEST_DIR",
 ];
 
 #[cfg(test)]
@@ -76,14 +96,18 @@ fn look(project: &Project, findings: &mut Findings) {
             found.extend(taken_apart(file));
         }
         let assigned: Vec<&str> = match language {
-            Language::Shell => {
-                Pattern::new(ASSIGNED).matches(&file.text).into_iter().filter_map(|one| one.groups.first().copied()).collect()
-            }
+            Language::Shell => Pattern::new(ASSIGNED)
+                .matches(&file.text)
+                .into_iter()
+                .filter_map(|one| one.groups.first().copied())
+                .collect(),
             _ => Vec::new(),
         };
         for one in found {
             // A shell's own variables look the same; one that has a default is the caller's all the same.
-            if !OF_THE_SYSTEM.contains(&one.name) && (!assigned.contains(&one.name) || !one.default.is_empty()) {
+            if !OF_THE_SYSTEM.contains(&one.name)
+                && (!assigned.contains(&one.name) || !one.default.is_empty())
+            {
                 note(project, file, one, findings);
             }
         }
@@ -96,7 +120,12 @@ fn look(project: &Project, findings: &mut Findings) {
 
 fn reading<'t>(file: &SourceFile, one: &Match<'t>, required: bool) -> Reading<'t> {
     let default = one.groups.iter().skip(1).copied().find(|group| !group.is_empty()).unwrap_or_default();
-    Reading { name: one.groups.first().copied().unwrap_or_default(), default, required, place: one.place(file) }
+    Reading {
+        name: one.groups.first().copied().unwrap_or_default(),
+        default,
+        required,
+        place: one.place(file),
+    }
 }
 
 fn taken_apart(file: &SourceFile) -> Vec<Reading<'_>> {
@@ -172,7 +201,8 @@ fn store(project: &Project, file: &SourceFile, one: &Reading<'_>) -> (Holds, Sur
     let is_url = lower.ends_with("_url") || lower.ends_with("_uri");
     if is_url && !line.contains("sqlite:") {
         let any_sqlite = project.sources().any(|(file, _)| file.text.contains("sqlite"));
-        let holds = if any_sqlite { Holds::Store("sqlite:///{state}/ledger.db".into()) } else { Holds::Server };
+        let holds =
+            if any_sqlite { Holds::Store("sqlite:///{state}/ledger.db".into()) } else { Holds::Server };
         return (holds, Sure::Guess);
     }
     let is_file = ["db", "database", "sqlite"].iter().any(|part| lower.split('_').any(|word| word == *part));
@@ -187,7 +217,10 @@ fn store(project: &Project, file: &SourceFile, one: &Reading<'_>) -> (Holds, Sur
 fn names_in(file: &SourceFile) -> Vec<Literal> {
     let names = file.text.lines().enumerate().filter(|(_, name)| !name.is_empty());
     names
-        .map(|(index, name)| Literal { text: name.to_owned(), place: Place::line(&file.path, index as u32 + 1) })
+        .map(|(index, name)| Literal {
+            text: name.to_owned(),
+            place: Place::line(&file.path, index as u32 + 1),
+        })
         .collect()
 }
 

@@ -17,9 +17,9 @@ const BRANCH_LINES: usize = 25;
 
 /// Patterns whose last group is a subcommand.
 const WORDS: &[&str] = &[
-    r#"(?:argv|Args|ARGV|args)\s*\[\s*\d\s*\]\s*===?\s*["'`]([\w-]+)["'`]"#,
+    r#"\b\w+\s*\[\s*\d\s*\]\s*===?\s*["'`]([\w-]+)["'`]"#,
     r#"\b(?:cmd|command|mode|verb|subcommand|action)\s*===?\s*["'`]([\w-]+)["'`]"#,
-    r#"strcmp\(\s*(?:argv\[\d\]|cmd|command|mode)\s*,\s*"([\w-]+)""#,
+    r#"strcmp\(\s*\w+(?:\[\d\])?\s*,\s*"([\w-]+)""#,
     r#"\b(?:case|when)\s+["']([\w-]+)["']"#,
     r#""([\w-]+)"\)?\s*=>"#,
     r#"add_parser\(\s*["']([\w-]+)["']"#,
@@ -28,18 +28,17 @@ const WORDS: &[&str] = &[
     r#"\bUse:\s*"([\w-]+)"#,
 ];
 /// The same where only a shell has it.
-const SHELL_WORDS: &[&str] = &[
-    r#"(?m)^\s*\(?["']?([a-z][\w-]*)["']?\s*\)"#,
-    r#"\[\s*"?\$\{?1[^\]\s]*\s*==?\s*"?([\w-]+)"#,
-];
+const SHELL_WORDS: &[&str] =
+    &[r#"(?m)^\s*\(?["']?([a-z][\w-]*)["']?\s*\)"#, r#"\[\s*"?\$\{?1[^\]\s]*\s*==?\s*"?([\w-]+)"#];
 /// Variants of an enumeration that is a command line.
 const VARIANTS: &str = r"(?m)^\s{2,}([A-Z][A-Za-z]+)\s*(?:,|\{|\()";
 /// Programs that fail without a subcommand: they index, or say so.
-const DEMANDS: &[&str] = &[r"sys\.argv\[1\]", r"os\.Args\[1\]", r"add_subparsers\(", r"\.group\(", r"\bSubcommand\b"];
+const DEMANDS: &[&str] =
+    &[r"sys\.argv\[1\]", r"os\.Args\[1\]", r"add_subparsers\(", r"\.group\(", r"\bSubcommand\b"];
 const GUARDS: &str = r"len\((?:sys\.argv|os\.Args)\)";
 
 const COUNTS: &[&str] = &[
-    r"(?:int|Number|parseInt|atoi|Atoi|strtol|Integer)\s*\(\s*(?:\w+\.)?(?:argv|Args|ARGV|args)\s*\[\s*\d\s*\]",
+    r"(?:int|Number|parseInt|atoi|Atoi|strtol|Integer)\s*\(\s*(?:\w+\.)?\w+\s*\[\s*\d\s*\]",
     r"\+\s*process\.argv\[\d\]",
     r"ARGV\[\d\]\.to_i",
     r"\bargs\b[^;\n]{0,60}\.parse",
@@ -49,6 +48,18 @@ const COUNTS: &[&str] = &[
 const FILES: &[&str] = &[
     r"(?:open|fopen|readFileSync|readFile|createReadStream|ReadFile|read_to_string|Path|foreach)\s*\(\s*(?:\w+\.)?(?:argv|Args|ARGV|args)\s*\[\s*\d\s*\]",
     r#"(?:<|cat)\s*"?\$\{?2"#,
+];
+/// The same in a function that has the subcommand's name, where the words are arguments.
+const FUNCTION: &str =
+    r"(?m)^\s*(?:(?:pub|export|async|static|void|def|function|fn|func)\s+)*NAME\s*\([^)\n]*\)[^;\n]*[:{]\s*$";
+const FUNCTION_COUNTS: &[&str] = &[
+    r"\brange\(|\bseq\b|\.\.\s*=?\s*\w*(?:count|number)\b|\bint\(|\bNumber\(",
+    r#"-l[te]\s+"?\$\{?1"#,
+    r"\bfor\s*\([^;\n]*;[^;\n]*<=?\s*\w+\s*;",
+];
+const FUNCTION_FILES: &[&str] = &[
+    r"\b(?:open|fopen|readFileSync|readFile|ReadFile|read_to_string|read_text|foreach)\(",
+    r#"<\s*"?\$\{?1"#,
 ];
 const COUNT_OPTION: &str = r#"(?:argument|option)\(\s*["'](-{0,2}[\w-]+)["'][^)]*type\s*=\s*int"#;
 const FILE_OPTION: &str = r#"(?:argument|option)\(\s*["'](-{0,2}(?:actions|file|path|input|jobs)[\w-]*)["']"#;
@@ -63,8 +74,8 @@ const PARSER_OF_WORDS: &str = r"(\w+)\.add_subparsers\(";
 
 #[cfg(test)]
 pub(super) fn patterns() -> Vec<&'static str> {
-    let single = [VARIANTS, GUARDS, COUNT_OPTION, FILE_OPTION, PARSER_OF_OPTION, PARSER_OF_WORDS];
-    [WORDS, SHELL_WORDS, DEMANDS, COUNTS, FILES, LONG, &single].concat()
+    let single = [VARIANTS, GUARDS, FUNCTION, COUNT_OPTION, FILE_OPTION, PARSER_OF_OPTION, PARSER_OF_WORDS];
+    [WORDS, SHELL_WORDS, DEMANDS, COUNTS, FILES, FUNCTION_COUNTS, FUNCTION_FILES, LONG, &single].concat()
 }
 
 fn compiled(texts: &[&str]) -> Vec<Pattern> {
@@ -92,7 +103,7 @@ fn look(project: &Project, findings: &mut Findings) {
                 word: String::new(),
                 role: Role::Enqueue,
                 place: Place::whole(&file.path),
-                amount: amount(&file.text, &file.text),
+                amount: amount("", &file.text, &file.text),
                 demanded: false,
             });
         }
@@ -111,13 +122,14 @@ fn subcommands(file: &SourceFile, mut found: Vec<Match<'_>>) -> Vec<Word> {
         if words.iter().any(|known| known.word == word) {
             continue;
         }
-        let next = found.iter().find(|other| other.start >= one.end).map_or(file.text.len(), |other| other.start);
+        let next =
+            found.iter().find(|other| other.start >= one.end).map_or(file.text.len(), |other| other.start);
         let branch = lines_from(&file.text[..next], one.start, BRANCH_LINES);
         words.push(Word {
             file: file.path.clone(),
             role,
             place: file.place(one.end),
-            amount: if role == Role::Enqueue { amount(branch, &file.text) } else { Amount::Unknown },
+            amount: if role == Role::Enqueue { amount(&word, branch, &file.text) } else { Amount::Unknown },
             demanded,
             word,
         });
@@ -137,12 +149,19 @@ fn kebab(name: &str) -> String {
     made
 }
 
-/// What an enqueuer takes: as its own branch says, else as the whole file does.
-fn amount(branch: &str, whole: &str) -> Amount {
+/// What an enqueuer takes: as its own branch says, else a function of its name, else the whole file.
+fn amount(word: &str, branch: &str, whole: &str) -> Amount {
     let after = |found: &Match<'_>| match found.groups.first() {
         Some(name) if name.starts_with("--") => vec![(*name).to_owned()],
         _ => Vec::new(),
     };
+    let function = Pattern::new(&FUNCTION.replace("NAME", &word.replace('-', "_")));
+    let body = function
+        .first(whole)
+        .filter(|_| !word.is_empty())
+        .map(|found| lines_from(whole, found.end, BRANCH_LINES));
+    let in_body =
+        |patterns| compiled(patterns).iter().any(|pattern| body.is_some_and(|body| pattern.is_in(body)));
     for text in [branch, whole] {
         if let Some(found) = Pattern::new(FILE_OPTION).first(text) {
             return Amount::File(after(&found));
@@ -154,6 +173,13 @@ fn amount(branch: &str, whole: &str) -> Amount {
             return Amount::File(Vec::new());
         }
         if compiled(COUNTS).iter().any(|pattern| pattern.is_in(text)) {
+            return Amount::Count(Vec::new());
+        }
+        // Before the rest of the file has its say.
+        if in_body(FUNCTION_FILES) {
+            return Amount::File(Vec::new());
+        }
+        if in_body(FUNCTION_COUNTS) {
             return Amount::Count(Vec::new());
         }
     }
@@ -214,23 +240,29 @@ mod tests {
     #[test]
     fn words_are_found_in_each_language() {
         let count = || Amount::Count(Vec::new());
-        let text = "if sys.argv[1] == 'enqueue':\n    for i in range(int(sys.argv[2])): pass\nelse:\n    pass\n";
+        let text =
+            "if sys.argv[1] == 'enqueue':\n    for i in range(int(sys.argv[2])): pass\nelse:\n    pass\n";
         assert_eq!(words("w.py", text), [one("enqueue", Role::Enqueue, count())]);
         assert!(found("w.py", text).words[0].demanded);
         let text = "if (process.argv[2] === \"enqueue\") { const n = Number(process.argv[3]); }";
         assert_eq!(words("w.mjs", text), [one("enqueue", Role::Enqueue, count())]);
         assert!(!found("w.mjs", text).words[0].demanded);
-        let text = "switch os.Args[1] {\ncase \"migrate\":\ncase \"submit\":\n\tb, _ := os.ReadFile(os.Args[2])\n}";
+        let text =
+            "switch os.Args[1] {\ncase \"migrate\":\ncase \"submit\":\n\tb, _ := os.ReadFile(os.Args[2])\n}";
         assert_eq!(
             words("main.go", text),
-            [one("migrate", Role::Setup, Amount::Unknown), one("submit", Role::Enqueue, Amount::File(Vec::new()))]
+            [
+                one("migrate", Role::Setup, Amount::Unknown),
+                one("submit", Role::Enqueue, Amount::File(Vec::new()))
+            ]
         );
         let text = "match args[1].as_str() {\n  \"enqueue\" => { let n: u32 = args[2].parse().unwrap(); }\n  \"run\" => {}\n}";
         assert_eq!(
             words("src/main.rs", text),
             [one("enqueue", Role::Enqueue, count()), one("run", Role::Run, Amount::Unknown)]
         );
-        let text = "case \"$1\" in\n  enqueue)\n    for i in $(seq 1 \"$2\"); do :; done ;;\n  run) : ;;\nesac\n";
+        let text =
+            "case \"$1\" in\n  enqueue)\n    for i in $(seq 1 \"$2\"); do :; done ;;\n  run) : ;;\nesac\n";
         assert_eq!(
             words("w.sh", text),
             [one("enqueue", Role::Enqueue, count()), one("run", Role::Run, Amount::Unknown)]
@@ -261,6 +293,16 @@ b.add_argument('--base-url')
         assert_eq!(words("cli.py", text), [one("enqueue", Role::Enqueue, Amount::File(Vec::new()))]);
         let text = "#[derive(Subcommand)]\nenum C {\n    Enqueue { count: u32 },\n    InitDb,\n}\n";
         assert_eq!(words("src/main.rs", text).len(), 2);
+    }
+
+    #[test]
+    fn a_function_of_the_words_name_says_what_it_takes() {
+        let text = "function enqueue(journal, path) {\n  readFileSync(path);\n}\nif (verb === \"enqueue\") enqueue(journal, argument);\n";
+        assert_eq!(words("w.mjs", text), [one("enqueue", Role::Enqueue, Amount::File(Vec::new()))]);
+        let text = "enqueue() {\n  while [ \"$n\" -le \"$1\" ]; do :; done\n}\ncase ${1:-} in\nenqueue) enqueue \"$2\" ;;\nesac\n";
+        assert_eq!(words("w.sh", text), [one("enqueue", Role::Enqueue, Amount::Count(Vec::new()))]);
+        let text = "int main(int c, char **words) {\n  if (strcmp(words[1], \"enqueue\") == 0) enqueue(atoi(words[2]));\n}\n";
+        assert_eq!(words("w.c", text), [one("enqueue", Role::Enqueue, Amount::Count(Vec::new()))]);
     }
 
     #[test]

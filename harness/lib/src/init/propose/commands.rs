@@ -48,13 +48,22 @@ pub(super) fn propose(
     let sure = if why.contains("is a guess") { Sure::Guess } else { worker.sure };
     proposal.add(("worker", "command"), list(&argv), sure, (Some(&worker.place), &why));
     if let Some(build) = &worker.build {
-        proposal.gap("a built worker", format!("`{}` is not there yet", argv[0]), format!("run `{build}` first"));
+        proposal.gap(
+            "a built worker",
+            format!("`{}` is not there yet", argv[0]),
+            format!("run `{build}` first"),
+        );
     }
     say_others(findings, worker, proposal);
     if let Some(word) = own(Role::Setup) {
         let argv = command(findings, &base, worker.file.as_deref(), Some(&word.word), places);
         let why = "a subcommand that makes the state ready";
-        proposal.add(("state", "prepare"), format!("[{}]", list(&argv)), Sure::Likely, (Some(&word.place), why));
+        proposal.add(
+            ("state", "prepare"),
+            format!("[{}]", list(&argv)),
+            Sure::Likely,
+            (Some(&word.place), why),
+        );
     }
     enqueue(project, findings, worker, places, proposal);
     if let Some(word) = own(Role::Cleanup) {
@@ -69,8 +78,12 @@ fn say_others(findings: &Findings, worker: &Program, proposal: &mut Proposal) {
     let near = |program: &&Program| {
         program.score + 15 >= worker.score && program.argv != worker.argv && program.file != worker.file
     };
-    let others: Vec<String> =
-        findings.programs.iter().filter(near).map(|program| format!("`{}`", program.argv.join(" "))).collect();
+    let others: Vec<String> = findings
+        .programs
+        .iter()
+        .filter(near)
+        .map(|program| format!("`{}`", program.argv.join(" ")))
+        .collect();
     if !others.is_empty() {
         let why = format!("{} could be the worker as well", others.join(", "));
         proposal.gap("which program is the worker", why, "if it is another one, change `worker.command`");
@@ -107,7 +120,10 @@ fn command(
 ) -> Vec<String> {
     let options = |global: bool| {
         let of_file = findings.options.iter().filter(move |option| Some(option.file.as_str()) == file);
-        of_file.filter(move |option| option.global == global).filter_map(|option| places.option(option)).flatten()
+        of_file
+            .filter(move |option| option.global == global)
+            .filter_map(|option| places.option(option))
+            .flatten()
     };
     let mut argv = base.to_vec();
     argv.extend(options(true));
@@ -128,7 +144,8 @@ fn enqueue(
         let elsewhere = findings.words.iter().filter(|word| word.role == Role::Enqueue);
         elsewhere.min_by_key(|word| role_of(&word.word).map_or(0, |(_, rank)| rank))
     };
-    let found = own.or_else(other).and_then(|word| Some((word, start_of(project, findings, worker, &word.file)?)));
+    let found =
+        own.or_else(other).and_then(|word| Some((word, start_of(project, findings, worker, &word.file)?)));
     let Some((word, base)) = found else {
         proposal.gap(
             "the enqueuer",

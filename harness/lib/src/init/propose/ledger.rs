@@ -7,7 +7,7 @@ use killpoint_scenarios::{PRESET_EXECUTIONS, PRESET_STATES, PRESETS};
 
 use super::super::finding::{Findings, SeenTable, StateWord, Sure};
 use super::super::sql::Column;
-use super::super::vocabulary::{ACTION_FIELDS, COLUMNS, MORE_STATES, RECIPIENT_FIELDS, STATE_COLUMNS, TABLES};
+use super::super::vocabulary::{ACTION_FIELDS, COLUMNS, RECIPIENT_FIELDS, STATE_COLUMNS, TABLES, state_of};
 use super::places::{Places, sqlite_path};
 use super::{Proposal, list, text};
 
@@ -18,8 +18,13 @@ const PRESET_TABLES: &[(&str, &[(&str, &[&str])])] = &[
         &[(
             "outbound_actions",
             &[
-                "action_id", "delivery_state", "execution_state", "idempotency_key", "provider_id",
-                "attempt_count", "last_error",
+                "action_id",
+                "delivery_state",
+                "execution_state",
+                "idempotency_key",
+                "provider_id",
+                "attempt_count",
+                "last_error",
             ],
         )],
     ),
@@ -30,7 +35,14 @@ const PRESET_TABLES: &[(&str, &[(&str, &[&str])])] = &[
             ("executions", &["run_id", "execution_status"]),
             (
                 "deliveries",
-                &["delivery_id", "run_id", "destination", "delivery_status", "provider_message_id", "attempt_count"],
+                &[
+                    "delivery_id",
+                    "run_id",
+                    "destination",
+                    "delivery_status",
+                    "provider_message_id",
+                    "attempt_count",
+                ],
             ),
         ],
     ),
@@ -64,7 +76,8 @@ fn no_database(findings: &Findings, proposal: &mut Proposal) {
     proposal.gap(
         "the ledger",
         why,
-        "without one the fault-free trial is the only oracle; for more, write a `[ledger]` whose `command` prints \
+        "without one the fault-free trial is the only oracle, and a row that stays undone after its message went \
+         out is not seen; for more, write a `[ledger]` whose `command` prints \
          the worker's rows, or with `path` and `query`",
     );
 }
@@ -77,7 +90,12 @@ fn preset(findings: &Findings, path: &str, proposal: &mut Proposal) -> Option<Ma
     let (name, tables) = PRESET_TABLES.iter().find(|(_, tables)| tables.iter().all(has))?;
     let preset = PRESETS.iter().find(|preset| preset.name == *name)?;
     let seen = table(tables.last()?.0)?;
-    proposal.add(("ledger", "path"), text(path), Sure::Likely, (Some(&seen.place), "where the database lies"));
+    proposal.add(
+        ("ledger", "path"),
+        text(path),
+        Sure::Likely,
+        (Some(&seen.place), "where the database lies"),
+    );
     let why = format!("the schema of the preset: {}", preset.summary);
     proposal.add(("ledger", "preset"), text(preset.name), Sure::Certain, (Some(&seen.place), &why));
     let column = seen.table.columns.iter().find(|column| is_state(&column.name))?;
@@ -98,7 +116,7 @@ fn mapping(findings: &Findings, path: &str, proposal: &mut Proposal) -> Option<M
             "the ledger",
             why,
             format!(
-                "run the worker once so that its database lies in the project, and `killpoint init` again; or write \
+                "without one, a row that stays undone after its message went out is not seen; run the worker once so that its database lies in the project, and `killpoint init` again; or write \
                  `[ledger]` with `path = \"{path}\"` and `query = \"select … as action, … as state from …\"`"
             ),
         );
@@ -117,9 +135,11 @@ fn mapping(findings: &Findings, path: &str, proposal: &mut Proposal) -> Option<M
         return None;
     }
     let action = action_column(findings, seen)?;
-    let mut columns = vec![format!("{} as action", identifier(&action)), format!("{} as state", identifier(&column.name))];
+    let mut columns =
+        vec![format!("{} as action", identifier(&action)), format!("{} as state", identifier(&column.name))];
     for (canonical, names) in COLUMNS.iter().filter(|(canonical, _)| *canonical != "action") {
-        let found = names.iter().find_map(|name| seen.table.column(name)).filter(|found| found.name != action);
+        let found =
+            names.iter().find_map(|name| seen.table.column(name)).filter(|found| found.name != action);
         let Some(found) = found else { continue };
         if *canonical == "execution" && !executions_known(findings, seen, found) {
             continue;
@@ -127,7 +147,12 @@ fn mapping(findings: &Findings, path: &str, proposal: &mut Proposal) -> Option<M
         let name = identifier(&found.name);
         columns.push(if found.name == *canonical { name } else { format!("{name} as {canonical}") });
     }
-    proposal.add(("ledger", "path"), text(path), Sure::Likely, (Some(&seen.place), "where the database lies"));
+    proposal.add(
+        ("ledger", "path"),
+        text(path),
+        Sure::Likely,
+        (Some(&seen.place), "where the database lies"),
+    );
     let query = format!("select {} from {}", columns.join(", "), identifier(&seen.table.name));
     let why = format!("the table `{}`, by the names of its columns", seen.table.name);
     proposal.add(("ledger", "query"), text(&query), Sure::Likely, (Some(&seen.place), &why));
@@ -142,15 +167,18 @@ fn is_state(name: &str) -> bool {
 /// The table that looks most like what is to be delivered, with its state's column.
 fn best_table(findings: &Findings) -> Option<(&SeenTable, &Column)> {
     let state = |seen: &SeenTable| {
-        let rank = |column: &&Column| STATE_COLUMNS.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
+        let rank =
+            |column: &&Column| STATE_COLUMNS.iter().position(|name| name.eq_ignore_ascii_case(&column.name));
         let position = seen.table.columns.iter().position(|column| is_state(&column.name))?;
-        let best = seen.table.columns.iter().enumerate().filter_map(|(at, column)| Some((rank(&column)?, at))).min();
+        let best =
+            seen.table.columns.iter().enumerate().filter_map(|(at, column)| Some((rank(&column)?, at))).min();
         Some(best.map_or(position, |(_, at)| at))
     };
     let score = |seen: &SeenTable| {
         let name = seen.table.name.to_ascii_lowercase();
         let by_name = TABLES.iter().position(|word| name.contains(word)).map_or(0, |rank| 30 - rank);
-        let columns = COLUMNS.iter().filter(|(_, names)| names.iter().any(|name| seen.table.column(name).is_some()));
+        let columns =
+            COLUMNS.iter().filter(|(_, names)| names.iter().any(|name| seen.table.column(name).is_some()));
         by_name + 5 * columns.count()
     };
     let tables = findings.tables.iter().filter_map(|seen| Some((seen, state(seen)?)));
@@ -170,8 +198,13 @@ fn action_column(findings: &Findings, seen: &SeenTable) -> Option<String> {
 
 /// A name as SQL takes it.
 fn identifier(name: &str) -> String {
-    const RESERVED: &[&str] = &["to", "from", "key", "order", "group", "index", "values", "table", "check", "default"];
-    if RESERVED.contains(&name.to_ascii_lowercase().as_str()) { format!("\"{name}\"") } else { name.to_owned() }
+    const RESERVED: &[&str] =
+        &["to", "from", "key", "order", "group", "index", "values", "table", "check", "default"];
+    if RESERVED.contains(&name.to_ascii_lowercase().as_str()) {
+        format!("\"{name}\"")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Words of a column: of its definition, of statements and rows; each with whether it is looked for.
@@ -181,11 +214,8 @@ fn words<'f>(findings: &'f Findings, seen: &'f SeenTable, column: &'f Column) ->
         words.entry(word).or_default();
     }
     // Where several tables have such a column, a word that no definition has may belong to another one.
-    let alone = findings
-        .tables
-        .iter()
-        .filter(|other| other.table.column(&column.name).is_some())
-        .count() == 1;
+    let alone =
+        findings.tables.iter().filter(|other| other.table.column(&column.name).is_some()).count() == 1;
     let is_ours = |word: &&StateWord| {
         word.column.eq_ignore_ascii_case(&column.name)
             && word.table.as_ref().map_or(alone, |table| table.eq_ignore_ascii_case(&seen.table.name))
@@ -214,15 +244,11 @@ fn states(
     is_known: &dyn Fn(&str) -> bool,
     proposal: &mut Proposal,
 ) {
-    let lookup = |word: &str| {
-        let plain = word.to_ascii_lowercase();
-        PRESET_STATES.iter().chain(MORE_STATES).find(|(known, _)| *known == plain).map(|(_, state)| *state)
-    };
     let (mut mapped, mut unknown, mut retried) = (Vec::new(), Vec::new(), Vec::new());
     let words = words(findings, seen, column);
     for (word, sought) in &words {
         let canonical = word.parse::<RowState>().ok();
-        match canonical.or_else(|| lookup(word)) {
+        match state_of(word) {
             // A worker that looks for what it calls failed tries it again.
             Some(RowState::Failed) if *sought => {
                 retried.push(format!("`{word}`"));
@@ -233,6 +259,16 @@ fn states(
             None => unknown.push(*word),
         }
     }
+    // Words that reach the column as arguments stand in the same file as the table.
+    let spoken =
+        findings.spoken.iter().filter(|one| column.allowed.is_empty() && one.place.file == seen.place.file);
+    for one in spoken.filter(|one| !words.contains_key(one.text.as_str())) {
+        let word = one.text.as_str();
+        let new = word.parse::<RowState>().is_err() && mapped.iter().all(|(known, _)| *known != word);
+        if let Some(state) = state_of(word).filter(|_| new && !is_known(word)) {
+            mapped.push((word, state));
+        }
+    }
     if !mapped.is_empty() {
         let entries: Vec<String> =
             mapped.iter().map(|(word, state)| format!("{} = {}", key(word), text(state.as_str()))).collect();
@@ -241,17 +277,31 @@ fn states(
             why = format!("{why}; {} is looked for, so that it is tried again", retried.join(", "));
         }
         let sure = if retried.is_empty() { Sure::Likely } else { Sure::Guess };
-        proposal.add(("ledger", "states"), format!("{{ {} }}", entries.join(", ")), sure, (Some(&seen.place), &why));
+        proposal.add(
+            ("ledger", "states"),
+            format!("{{ {} }}", entries.join(", ")),
+            sure,
+            (Some(&seen.place), &why),
+        );
     }
     if !unknown.is_empty() {
         let entries: Vec<String> = unknown.iter().map(|word| format!("{} = \"…\"", key(word))).collect();
         proposal.gap(
             "words of the ledger",
-            format!("`{}.{}` has words that mean nothing to killpoint: {}", seen.table.name, column.name, list_of(&unknown)),
-            format!("add to `ledger.states`, with one of {}: `{}`", RowState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", "), entries.join(", ")),
+            format!(
+                "`{}.{}` has words that mean nothing to killpoint: {}",
+                seen.table.name,
+                column.name,
+                list_of(&unknown)
+            ),
+            format!(
+                "add to `ledger.states`, with one of {}: `{}`",
+                RowState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", "),
+                entries.join(", ")
+            ),
         );
     }
-    if words.is_empty() {
+    if words.is_empty() && mapped.is_empty() {
         proposal.gap(
             "words of the ledger",
             format!("no word for `{}.{}` was seen ({})", seen.table.name, column.name, seen.place),
@@ -272,7 +322,8 @@ fn key(word: &str) -> String {
 
 /// Pointers into the bodies of requests, and the header with the key.
 fn requests(findings: &Findings, mapped: Option<&Mapped>, proposal: &mut Proposal) {
-    let field = |names: &[&str]| names.iter().find_map(|name| findings.fields.iter().find(|one| one.text == **name));
+    let field =
+        |names: &[&str]| names.iter().find_map(|name| findings.fields.iter().find(|one| one.text == **name));
     let knows_recipient = ["to", "recipient", "destination", "channel", "email", "user", "customer"];
     if let (None, Some(recipient)) = (field(&knows_recipient), field(RECIPIENT_FIELDS)) {
         let value = list([&format!("/{}", recipient.text)]);
@@ -296,7 +347,10 @@ fn requests(findings: &Findings, mapped: Option<&Mapped>, proposal: &mut Proposa
     if let Some(seen) = usual.or(header) {
         proposal.gap(
             "whether your provider dedupes",
-            format!("requests carry a key ({}); the fake provider records it and takes each request anew", seen.place),
+            format!(
+                "requests carry a key ({}); the fake provider records it and takes each request anew",
+                seen.place
+            ),
             "if yours answers a repeated key without sending again, write `dedupe = true` under \
              `[provider.idempotency]`",
         );

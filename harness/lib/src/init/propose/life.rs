@@ -7,7 +7,7 @@ use super::{Proposal, text};
 /// Shorter than this a library's own polling may still be waiting.
 const QUIET_MS_MIN: u64 = 5_000;
 /// Longer than this nobody waits after each trial.
-const QUIET_MS_MAX: u64 = 60_000;
+const QUIET_MS_MAX: u64 = 30_000;
 /// The deadline unless waits are longer.
 const DEADLINE_MS: u64 = 30_000;
 
@@ -19,7 +19,11 @@ enum End {
 }
 
 pub(super) fn propose(findings: &Findings, worker: &Program, mapped: bool, proposal: &mut Proposal) {
-    let longest = findings.waits.iter().filter(|(wait_ms, _)| *wait_ms <= QUIET_MS_MAX).max_by_key(|(wait_ms, _)| wait_ms);
+    let longest = findings
+        .waits
+        .iter()
+        .filter(|(wait_ms, _)| *wait_ms <= QUIET_MS_MAX)
+        .max_by_key(|(wait_ms, _)| wait_ms);
     let lifecycle = |value: &str, sure, place: Option<&Place>, why: &str, proposal: &mut Proposal| {
         proposal.add(("worker", "lifecycle"), text(value), sure, (place, why));
     };
@@ -69,7 +73,12 @@ fn quiet(longest: Option<&(u64, Place)>, proposal: &mut Proposal) {
         Some((_, place)) => (Some(place), "longer than twice the longest wait that was seen"),
         None => (None, "no wait was seen; it must be longer than the worker's own retries"),
     };
-    proposal.add(("settle", "by"), text("quiet"), Sure::Likely, (None, "at rest when nothing happens any more"));
+    proposal.add(
+        ("settle", "by"),
+        text("quiet"),
+        Sure::Likely,
+        (None, "at rest when nothing happens any more"),
+    );
     proposal.add(("settle", "quiet"), text(&duration(quiet_ms)), Sure::Guess, (place, why));
     if 3 * quiet_ms > DEADLINE_MS {
         let why = "time for several such waits";

@@ -82,10 +82,9 @@ fn server(variable: &Variable, proposal: &mut Proposal) {
 }
 
 fn provider_gap(findings: &Findings, worker: &Program, places: &Places, proposal: &mut Proposal) {
-    let by_option = findings
-        .options
-        .iter()
-        .any(|option| Some(&option.file) == worker.file.as_ref() && matches!(option.holds, Holds::Provider(_)));
+    let by_option = findings.options.iter().any(|option| {
+        Some(&option.file) == worker.file.as_ref() && matches!(option.holds, Holds::Provider(_))
+    });
     if places.provider_by_variable || by_option {
         return;
     }
@@ -94,7 +93,10 @@ fn provider_gap(findings: &Findings, worker: &Program, places: &Places, proposal
     let why = if fixed.is_empty() {
         "no variable and no option looks like a base address".to_owned()
     } else {
-        format!("the sources name it outright, so that a trial would reach the real one: {}", fixed.join(", "))
+        format!(
+            "the sources name it outright, so that a trial would reach the real one: {}",
+            fixed.join(", ")
+        )
     };
     proposal.gap(
         "the provider's address",
@@ -109,7 +111,10 @@ fn store_gap(findings: &Findings, places: &Places, proposal: &mut Proposal) {
         return;
     }
     let why = match findings.fixed_stores.first() {
-        Some(fixed) => format!("the database `{}` is named outright ({}), so that trials would share it", fixed.text, fixed.place),
+        Some(fixed) => format!(
+            "the database `{}` is named outright ({}), so that trials would share it",
+            fixed.text, fixed.place
+        ),
         None => "no variable and no option looks like a database or a directory".to_owned(),
     };
     proposal.gap(
@@ -165,4 +170,3 @@ pub(super) fn sqlite_path(value: &str) -> Option<&str> {
     let ends = [".db", ".sqlite", ".sqlite3", ".db3"];
     (path.starts_with("{state}") && ends.iter().any(|end| name.ends_with(end))).then_some(path)
 }
-
