@@ -127,6 +127,8 @@ pub struct LongOption {
     pub flag: String,
     /// What it holds.
     pub holds: Holds,
+    /// The subcommand that it belongs to; `None` for any.
+    pub word: Option<String>,
     /// Whether it stands before the subcommand.
     pub global: bool,
     /// Where.
@@ -162,6 +164,8 @@ pub struct StateWord {
 pub struct SeenTable {
     /// The table.
     pub table: Table,
+    /// Files that name it.
+    pub named_in: Vec<String>,
     /// Where.
     pub place: Place,
 }

@@ -13,7 +13,7 @@ const LOOPS: &[&str] = &[
     r"\bwhile\s+(?:True|1)\s*:",
     r"\bwhile\s*\(\s*(?:true|1)\s*\)",
     r"\bfor\s*\(\s*;\s*;\s*\)",
-    r"(?m)^\s*loop\s*(?:\{|do\b)",
+    r"\bloop\s*(?:\{|do\b)",
     r"(?m)^\s*for\s*\{",
     r"\bwhile\s+(?::|true)\s*(?:;|\n)",
 ];

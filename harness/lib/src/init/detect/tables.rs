@@ -3,7 +3,7 @@
 use super::super::finding::{Findings, SeenTable};
 use super::super::pattern::Pattern;
 use super::super::project::{Language, Place, Project};
-use super::super::sql::tables;
+use super::super::sql::{Table, tables};
 use super::Detector;
 
 pub(super) const DETECTOR: Detector =
@@ -22,21 +22,25 @@ fn look(project: &Project, findings: &mut Findings) {
         let text = if language == Language::Sql { file.text.clone() } else { joined(&file.text) };
         for (at, table) in tables(&text) {
             let line = text.get(..at).unwrap_or_default().matches('\n').count() as u32 + 1;
-            add(findings, SeenTable { table, place: Place::line(&file.path, line) });
+            add(project, findings, table, Place::line(&file.path, line));
         }
     }
     for database in &project.databases {
         for (_, table) in database.schema.iter().flat_map(|statement| tables(statement)) {
-            add(findings, SeenTable { table, place: Place::whole(&database.path) });
+            add(project, findings, table, Place::whole(&database.path));
         }
     }
 }
 
 /// The first statement for a name counts.
-fn add(findings: &mut Findings, seen: SeenTable) {
-    if findings.tables.iter().all(|known| !known.table.name.eq_ignore_ascii_case(&seen.table.name)) {
-        findings.tables.push(seen);
+fn add(project: &Project, findings: &mut Findings, table: Table, place: Place) {
+    if findings.tables.iter().any(|known| known.table.name.eq_ignore_ascii_case(&table.name)) {
+        return;
     }
+    let is_name = |word: &str| word.eq_ignore_ascii_case(&table.name);
+    let names = |text: &str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_name);
+    let named_in = project.sources().filter(|(file, _)| names(&file.text)).map(|(file, _)| file.path.clone());
+    findings.tables.push(SeenTable { named_in: named_in.collect(), table, place });
 }
 
 /// The text with literals that continue each other made one; lines keep their numbers.

@@ -24,9 +24,11 @@ const WORDS: &[&str] = &[
     r#""([\w-]+)"\)?\s*=>"#,
     r#"add_parser\(\s*["']([\w-]+)["']"#,
     r#"\.command\(\s*(?:name\s*=\s*)?["']([\w-]+)"#,
-    r"@\w+\.command\([^)\n]*\)\s*\n(?:\s*@[^\n]*\n)*\s*(?:async\s+)?def\s+(\w+)",
+    DECORATED,
     r#"\bUse:\s*"([\w-]+)"#,
 ];
+/// A function that is a subcommand, with its decorators.
+const DECORATED: &str = r"@\w+\.command\([^)\n]*\)\s*\n(?:\s*@[^\n]*\n)*\s*(?:async\s+)?def\s+(\w+)";
 /// The same where only a shell has it.
 const SHELL_WORDS: &[&str] =
     &[r#"(?m)^\s*\(?["']?([a-z][\w-]*)["']?\s*\)"#, r#"\[\s*"?\$\{?1[^\]\s]*\s*==?\s*"?([\w-]+)"#];
@@ -70,11 +72,21 @@ const LONG: &[&str] = &[
     r"#\[(?:arg|clap)\([^\]]*\blong\b[^\]]*\)\]\s*(?:pub\s+)?(\w+)\s*:",
 ];
 const PARSER_OF_OPTION: &str = r"(\w+)\.add_argument\(\s*$";
+const PARSER_OF_WORD: &str = r#"(\w+)\s*=\s*\w+\.add_parser\(\s*["']([\w-]+)["']"#;
 const PARSER_OF_WORDS: &str = r"(\w+)\.add_subparsers\(";
 
 #[cfg(test)]
 pub(super) fn patterns() -> Vec<&'static str> {
-    let single = [VARIANTS, GUARDS, FUNCTION, COUNT_OPTION, FILE_OPTION, PARSER_OF_OPTION, PARSER_OF_WORDS];
+    let single = [
+        VARIANTS,
+        GUARDS,
+        FUNCTION,
+        COUNT_OPTION,
+        FILE_OPTION,
+        PARSER_OF_OPTION,
+        PARSER_OF_WORD,
+        PARSER_OF_WORDS,
+    ];
     [WORDS, SHELL_WORDS, DEMANDS, COUNTS, FILES, FUNCTION_COUNTS, FUNCTION_FILES, LONG, &single].concat()
 }
 
@@ -188,7 +200,7 @@ fn amount(word: &str, branch: &str, whole: &str) -> Amount {
 
 fn options(file: &SourceFile, long: &[Pattern], findings: &mut Findings) {
     let main = Pattern::new(PARSER_OF_WORDS).first(&file.text).map(|found| found.groups.concat());
-    let owner = Pattern::new(PARSER_OF_OPTION);
+    let words = word_places(file);
     for (index, pattern) in long.iter().enumerate() {
         for found in pattern.matches(&file.text) {
             let name = found.groups.concat().replace('_', "-");
@@ -197,19 +209,48 @@ fn options(file: &SourceFile, long: &[Pattern], findings: &mut Findings) {
             let plain = name.trim_start_matches('-');
             let holds = match name_kind(plain) {
                 NameKind::Address => Holds::Provider(String::new()),
+                NameKind::Store if plain == "db" => Holds::Store("{state}/worker.db".into()),
                 NameKind::Store => Holds::Store(format!("{{state}}/{plain}.db")),
                 _ if plain == "provider" => Holds::Provider(String::new()),
                 _ => continue,
             };
-            if findings.options.iter().any(|known| known.file == file.path && known.flag == flag) {
-                continue;
+            let owner = owner_of(&file.text[..found.start]);
+            let word = words.iter().find(|place| {
+                (place.from..place.to).contains(&found.start)
+                    || (place.parser.is_some() && place.parser == owner)
+            });
+            let word = word.map(|place| place.word.clone());
+            let is_same =
+                |known: &LongOption| known.file == file.path && known.flag == flag && known.word == word;
+            if !findings.options.iter().any(is_same) {
+                let (file_path, place) = (file.path.clone(), found.place(file));
+                let global = main.is_some() && owner == main;
+                findings.options.push(LongOption { file: file_path, flag, holds, word, global, place });
             }
-            let before = owner.first(&file.text[..found.start]).map(|_| owner_of(&file.text[..found.start]));
-            let global = main.is_some() && before.flatten() == main;
-            let place = found.place(file);
-            findings.options.push(LongOption { file: file.path.clone(), flag, holds, global, place });
         }
     }
+}
+
+/// Where a subcommand takes its own options: through its parser, or between its decorators.
+struct WordPlace {
+    word: String,
+    parser: Option<String>,
+    from: usize,
+    to: usize,
+}
+
+fn word_places(file: &SourceFile) -> Vec<WordPlace> {
+    let parsers = Pattern::new(PARSER_OF_WORD).matches(&file.text).into_iter().filter_map(|found| {
+        let [parser, word] = found.groups[..] else { return None };
+        Some(WordPlace { word: kebab(word), parser: Some(parser.to_owned()), from: 0, to: 0 })
+    });
+    let decorated = Pattern::new(DECORATED).matches(&file.text).into_iter().map(|found| WordPlace {
+        word: kebab(&found.groups.concat()),
+        parser: None,
+        from: found.start,
+        to: found.end,
+    });
+    parsers.chain(decorated).collect()
 }
 
 /// The parser to which the option that follows is added.
@@ -282,15 +323,20 @@ b.add_argument('--base-url')
         let findings = found("cli.py", text);
         assert_eq!(findings.words[0].amount, Amount::Count(vec!["--count".into()]));
         assert!(findings.words.iter().all(|word| word.demanded));
-        let options: Vec<_> =
-            findings.options.iter().map(|one| (one.flag.as_str(), one.global, one.holds.clone())).collect();
+        let options: Vec<_> = findings
+            .options
+            .iter()
+            .map(|one| (one.flag.as_str(), one.global, one.word.as_deref(), one.holds.clone()))
+            .collect();
         let expected = [
-            ("--db", true, Holds::Store("{state}/db.db".into())),
-            ("--base-url", false, Holds::Provider(String::new())),
+            ("--db", true, None, Holds::Store("{state}/worker.db".into())),
+            ("--base-url", false, Some("work"), Holds::Provider(String::new())),
         ];
         assert_eq!(options, expected);
         let text = "@cli.command()\n@click.argument('file')\ndef enqueue(file):\n    pass\n";
         assert_eq!(words("cli.py", text), [one("enqueue", Role::Enqueue, Amount::File(Vec::new()))]);
+        let text = "@cli.command()\n@click.option('--db')\ndef run(db):\n    pass\n";
+        assert_eq!(found("cli.py", text).options[0].word.as_deref(), Some("run"));
         let text = "#[derive(Subcommand)]\nenum C {\n    Enqueue { count: u32 },\n    InitDb,\n}\n";
         assert_eq!(words("src/main.rs", text).len(), 2);
     }

@@ -121,6 +121,7 @@ fn command(
     let options = |global: bool| {
         let of_file = findings.options.iter().filter(move |option| Some(option.file.as_str()) == file);
         of_file
+            .filter(move |option| option.word.is_none() || option.word.as_deref() == word)
             .filter(move |option| option.global == global)
             .filter_map(|option| places.option(option))
             .flatten()

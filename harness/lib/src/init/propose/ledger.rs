@@ -259,9 +259,11 @@ fn states(
             None => unknown.push(*word),
         }
     }
-    // Words that reach the column as arguments stand in the same file as the table.
-    let spoken =
-        findings.spoken.iter().filter(|one| column.allowed.is_empty() && one.place.file == seen.place.file);
+    // Words that reach the column as arguments stand in files that name the table.
+    let spoken = findings
+        .spoken
+        .iter()
+        .filter(|one| column.allowed.is_empty() && seen.named_in.contains(&one.place.file));
     for one in spoken.filter(|one| !words.contains_key(one.text.as_str())) {
         let word = one.text.as_str();
         let new = word.parse::<RowState>().is_err() && mapped.iter().all(|(known, _)| *known != word);
