@@ -76,7 +76,7 @@ pub const STATES: &[(&str, RowState)] = &[
 ];
 
 /// Words for the state of an execution, beside the canonical ones.
-pub const EXECUTIONS: &[(&str, ExecutionState)] = &[
+pub(crate) const EXECUTIONS: &[(&str, ExecutionState)] = &[
     ("action_created", ExecutionState::Pending),
     ("created", ExecutionState::Pending),
     ("queued", ExecutionState::Pending),

@@ -67,8 +67,8 @@ fn missing(path: &Path) -> Diagnosed {
         .into_iter()
         .flatten()
         .flatten()
+        .filter(|entry| entry.path().extension().is_some_and(|end| end == "toml"))
         .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| name.ends_with(".toml"))
         .collect();
     names.sort();
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();

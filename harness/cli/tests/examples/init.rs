@@ -65,9 +65,9 @@ fn copy(from: &Path, to: &Path) {
             continue;
         }
         if path.is_dir() {
-            copy(&path, &to.join(name))
+            copy(&path, &to.join(name));
         } else {
-            drop(fs::copy(&path, to.join(name)).unwrap())
+            fs::copy(&path, to.join(name)).unwrap();
         }
     }
 }

@@ -78,10 +78,11 @@ fn a_file_that_can_not_be_written_is_a_failed_set_up() {
 #[test]
 fn a_database_of_the_project_gives_tables_and_words() {
     let bench = project();
-    let make = "import sqlite3, sys\nd = sqlite3.connect('dev.db')\nd.executescript(\"\"\"create table Queue (message_id text \
+    let script = "import sqlite3, sys\nd = sqlite3.connect('dev.db')\nd.executescript(\"\"\"create table Queue (message_id text \
         primary key, status text); insert into Queue values ('secret-row', 'locked'), ('b', 'done')\"\"\")\nd.commit()\n";
-    let made = std::process::Command::new("python3").args(["-c", make]).current_dir(bench.path(".")).status();
-    if !made.is_ok_and(|status| status.success()) {
+    let status =
+        std::process::Command::new("python3").args(["-c", script]).current_dir(bench.path(".")).status();
+    if !status.is_ok_and(|status| status.success()) {
         return;
     }
     let before = fs::read(bench.path("dev.db")).unwrap();

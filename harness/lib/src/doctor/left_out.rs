@@ -182,7 +182,7 @@ fn lacking<'m>(settings: &Settings, machine: &'m [Tried]) -> BTreeMap<&'m str, (
     faults
         .filter(|(fault, _)| !(by_itself && *fault == "worker-clock"))
         .map(|(fault, tried)| {
-            let why = format!("this machine can't do it: {}", tried.said);
+            let why = format!("needs what this machine can't do: {}", tried.said);
             (fault, (why, tried.to_do.clone().unwrap_or_default()))
         })
         .collect()
@@ -197,12 +197,11 @@ fn faults(
     let mut reasons: BTreeMap<String, (String, String)> = BTreeMap::new();
     for one in skipped {
         for fault in one.faults.iter().filter(|fault| !staged.contains(fault.as_str())) {
-            reasons.entry(fault.clone()).or_insert_with(|| {
-                (
-                    format!("no scenario that can be staged here does it (`{}`: {})", one.scenario, one.why),
-                    one.to_do.clone(),
-                )
-            });
+            let prefix = format!("`{}` ", one.scenario);
+            let why = one.why.strip_prefix(&prefix).unwrap_or(&one.why);
+            reasons
+                .entry(fault.clone())
+                .or_insert_with(|| (format!("every scenario that does it {why}"), one.to_do.clone()));
         }
     }
     reasons.extend(lacking.iter().map(|(fault, reason)| ((*fault).to_owned(), reason.clone())));

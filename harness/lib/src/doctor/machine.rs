@@ -320,9 +320,8 @@ async fn program(name: &'static str) -> Outcome {
     };
     let env: BTreeMap<String, String> =
         std::env::var("PATH").map(|path| ("PATH".into(), path)).into_iter().collect();
-    let path = match os::find_program(name, &env, Path::new("/")) {
-        Ok(path) => path,
-        Err(_) => return lacking()(format!("`{name}` is not on the PATH")),
+    let Ok(path) = os::find_program(name, &env, Path::new("/")) else {
+        return lacking()(format!("`{name}` is not on the PATH"));
     };
     let asked = tokio::process::Command::new(path)
         .arg("--version")

@@ -49,7 +49,7 @@ const fn reach_mark(state: Reach) -> &'static str {
 /// Things with the same reason and the same remedy are named together.
 fn left_out(page: &mut Page, all: &[LeftOut]) {
     let kinds = [
-        (Kind::Fault, "Faults that can't be shown:"),
+        (Kind::Fault, "Faults that nothing stages:"),
         (Kind::Scenario, "Scenarios that can't be staged:"),
         (Kind::Invariant, "Invariants with nothing to look at:"),
         (Kind::Checklist, "Lines of the checklists that can't be shown:"),

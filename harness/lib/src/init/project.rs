@@ -87,7 +87,7 @@ impl SourceFile {
         let path = path.into();
         let language = Language::of(&path, text);
         let text = if is_env_file(&path) { names_only(text) } else { plain(text, language) };
-        Self { text, path, executable, language }
+        Self { path, text, executable, language }
     }
 
     /// Its name without folders.
@@ -110,7 +110,7 @@ impl SourceFile {
 /// Whether a file holds variables with their values, as `.env` does.
 pub(super) fn is_env_file(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    name.starts_with(".env") || name.ends_with(".env")
+    name.starts_with(".env") || name.rsplit_once('.').is_some_and(|(_, end)| end == "env")
 }
 
 /// What stands before each `=`: values may be secrets, and are not kept.

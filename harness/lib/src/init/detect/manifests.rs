@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::finding::{Findings, Program, Sure};
-use super::super::project::{Place, Project, SourceFile};
+use super::super::project::{Language, Place, Project, SourceFile};
 use super::super::vocabulary::{ENQUEUERS, OTHERS, WORKERS};
 use super::Detector;
 
@@ -158,11 +158,11 @@ fn cargo(project: &Project, file: &SourceFile) -> Vec<Program> {
         }
     }
     let made = bins.into_iter().map(|(name, source)| {
-        let built = |profile: &str| inside(&format!("target/{profile}/{name}"));
+        let place = |profile: &str| inside(&format!("target/{profile}/{name}"));
         let has = |path: &String| project.built.contains(path);
-        let (argv, build) = match [built("release"), built("debug")].into_iter().find(has) {
+        let (argv, build) = match [place("release"), place("debug")].into_iter().find(has) {
             Some(there) => (there, None),
-            None => (built("release"), Some(format!("cargo build --release --bin {name}"))),
+            None => (place("release"), Some(format!("cargo build --release --bin {name}"))),
         };
         Program {
             argv: vec![argv],
@@ -181,7 +181,7 @@ fn go(project: &Project, file: &SourceFile) -> Vec<Program> {
     let module = file.text.lines().find_map(|line| line.strip_prefix("module "));
     let name = module.and_then(|module| module.trim().rsplit('/').next()).unwrap_or("worker").to_owned();
     let is_main = |source: &&SourceFile| {
-        source.path.ends_with(".go") && source.text.lines().any(|line| line.trim() == "package main")
+        source.language == Some(Language::Go) && source.text.lines().any(|line| line.trim() == "package main")
     };
     let has_main = |source: &&SourceFile| source.text.contains("func main()");
     let mains = project.files.iter().filter(is_main).filter(has_main);

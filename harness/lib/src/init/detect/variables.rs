@@ -37,7 +37,7 @@ const READS: &[(&[Language], bool, &str)] = &[
     (&[Language::Ruby], false, r#"ENV\[\s*["'](\w+)["']\s*\](?:\s*\|\|\s*["']([^"'\n]*)["'])?"#),
     (&[Language::Ruby], false, r#"ENV\.fetch\(\s*["'](\w+)["'](?:\s*,\s*["']([^"'\n]*)["'])?"#),
     (&[Language::C], false, r#"getenv\(\s*"(\w+)"()"#),
-    (&[Language::Shell], false, r#"\$\{([A-Z][A-Z0-9_]*)(?::?-([^}\n]*))?\}"#),
+    (&[Language::Shell], false, r"\$\{([A-Z][A-Z0-9_]*)(?::?-([^}\n]*))?\}"),
     (&[Language::Shell], true, r"\$\{([A-Z][A-Z0-9_]*):?\?()"),
     (&[Language::Shell], false, r"\$([A-Z][A-Z0-9_]*)()"),
 ];

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 
 use killpoint_model::{ExecutionState, RowState};
-use killpoint_scenarios::{PRESET_EXECUTIONS, PRESET_STATES, PRESETS};
+use killpoint_scenarios::{PRESET_STATES, PRESETS};
 
-use super::super::finding::{Findings, SeenTable, StateWord, Sure};
+use super::super::finding::{Findings, Literal, SeenTable, StateWord, Sure};
 use super::super::sql::Column;
 use super::super::vocabulary::{ACTION_FIELDS, COLUMNS, RECIPIENT_FIELDS, STATE_COLUMNS, TABLES, state_of};
 use super::places::{Places, sqlite_path};
 use super::{Proposal, list, text};
 
+/// A table's name, and columns that it has.
+type Columns = (&'static str, &'static [&'static str]);
+
 /// What each preset's query reads.
-const PRESET_TABLES: &[(&str, &[(&str, &[&str])])] = &[
+const PRESET_TABLES: &[(&str, &[Columns])] = &[
     (
         "outbound-actions",
         &[(
@@ -228,13 +231,55 @@ fn words<'f>(findings: &'f Findings, seen: &'f SeenTable, column: &'f Column) ->
     words
 }
 
+/// Whether all words of a column are canonical: others would have to be mapped.
 fn executions_known(findings: &Findings, seen: &SeenTable, column: &Column) -> bool {
-    let known = |word: &str| {
-        word.parse::<ExecutionState>().is_ok() || PRESET_EXECUTIONS.iter().any(|(known, _)| *known == word)
-    };
     let words = words(findings, seen, column);
-    // Without a preset only canonical words mean themselves.
-    !words.is_empty() && words.keys().all(|word| known(word) && word.parse::<ExecutionState>().is_ok())
+    !words.is_empty() && words.keys().all(|word| word.parse::<ExecutionState>().is_ok())
+}
+
+/// What words of a column mean.
+#[derive(Default)]
+struct Meanings<'f> {
+    mapped: Vec<(&'f str, RowState)>,
+    unknown: Vec<&'f str>,
+    /// Those that say failed and are tried again.
+    retried: Vec<String>,
+    seen: bool,
+}
+
+fn meanings<'f>(
+    findings: &'f Findings,
+    seen: &'f SeenTable,
+    column: &'f Column,
+    is_known: &dyn Fn(&str) -> bool,
+) -> Meanings<'f> {
+    let words = words(findings, seen, column);
+    let mut meanings = Meanings { seen: !words.is_empty(), ..Meanings::default() };
+    for (word, sought) in &words {
+        match state_of(word) {
+            // A worker that looks for what it calls failed tries it again.
+            Some(RowState::Failed) if *sought => {
+                meanings.retried.push(format!("`{word}`"));
+                meanings.mapped.push((word, RowState::Created));
+            }
+            Some(state) if word.parse::<RowState>().is_err() && !is_known(word) => {
+                meanings.mapped.push((word, state));
+            }
+            Some(_) => {}
+            None => meanings.unknown.push(word),
+        }
+    }
+    // Words that reach the column as arguments stand in files that name the table.
+    let in_its_files = |one: &&Literal| column.allowed.is_empty() && seen.named_in.contains(&one.place.file);
+    for one in findings.spoken.iter().filter(in_its_files) {
+        let word = one.text.as_str();
+        let is_new = !words.contains_key(word) && meanings.mapped.iter().all(|(known, _)| *known != word);
+        let is_own = word.parse::<RowState>().is_err() && !is_known(word);
+        if let Some(state) = state_of(word).filter(|_| is_new && is_own) {
+            meanings.mapped.push((word, state));
+        }
+    }
+    meanings
 }
 
 fn states(
@@ -244,33 +289,8 @@ fn states(
     is_known: &dyn Fn(&str) -> bool,
     proposal: &mut Proposal,
 ) {
-    let (mut mapped, mut unknown, mut retried) = (Vec::new(), Vec::new(), Vec::new());
-    let words = words(findings, seen, column);
-    for (word, sought) in &words {
-        let canonical = word.parse::<RowState>().ok();
-        match state_of(word) {
-            // A worker that looks for what it calls failed tries it again.
-            Some(RowState::Failed) if *sought => {
-                retried.push(format!("`{word}`"));
-                mapped.push((*word, RowState::Created));
-            }
-            Some(state) if canonical.is_none() && !is_known(word) => mapped.push((*word, state)),
-            Some(_) => {}
-            None => unknown.push(*word),
-        }
-    }
-    // Words that reach the column as arguments stand in files that name the table.
-    let spoken = findings
-        .spoken
-        .iter()
-        .filter(|one| column.allowed.is_empty() && seen.named_in.contains(&one.place.file));
-    for one in spoken.filter(|one| !words.contains_key(one.text.as_str())) {
-        let word = one.text.as_str();
-        let new = word.parse::<RowState>().is_err() && mapped.iter().all(|(known, _)| *known != word);
-        if let Some(state) = state_of(word).filter(|_| new && !is_known(word)) {
-            mapped.push((word, state));
-        }
-    }
+    let Meanings { mapped, unknown, retried, seen: any } = meanings(findings, seen, column, is_known);
+    let name = format!("`{}.{}`", seen.table.name, column.name);
     if !mapped.is_empty() {
         let entries: Vec<String> =
             mapped.iter().map(|(word, state)| format!("{} = {}", key(word), text(state.as_str()))).collect();
@@ -279,34 +299,22 @@ fn states(
             why = format!("{why}; {} is looked for, so that it is tried again", retried.join(", "));
         }
         let sure = if retried.is_empty() { Sure::Likely } else { Sure::Guess };
-        proposal.add(
-            ("ledger", "states"),
-            format!("{{ {} }}", entries.join(", ")),
-            sure,
-            (Some(&seen.place), &why),
-        );
+        let value = format!("{{ {} }}", entries.join(", "));
+        proposal.add(("ledger", "states"), value, sure, (Some(&seen.place), &why));
     }
     if !unknown.is_empty() {
         let entries: Vec<String> = unknown.iter().map(|word| format!("{} = \"…\"", key(word))).collect();
+        let states: Vec<&str> = RowState::ALL.iter().map(|state| state.as_str()).collect();
         proposal.gap(
             "words of the ledger",
-            format!(
-                "`{}.{}` has words that mean nothing to killpoint: {}",
-                seen.table.name,
-                column.name,
-                list_of(&unknown)
-            ),
-            format!(
-                "add to `ledger.states`, with one of {}: `{}`",
-                RowState::ALL.iter().map(|state| state.as_str()).collect::<Vec<_>>().join(", "),
-                entries.join(", ")
-            ),
+            format!("{name} has words that mean nothing to killpoint: {}", list_of(&unknown)),
+            format!("add to `ledger.states`, with one of {}: `{}`", states.join(", "), entries.join(", ")),
         );
     }
-    if words.is_empty() && mapped.is_empty() {
+    if !any && mapped.is_empty() {
         proposal.gap(
             "words of the ledger",
-            format!("no word for `{}.{}` was seen ({})", seen.table.name, column.name, seen.place),
+            format!("no word for {name} was seen ({})", seen.place),
             "a word that is not canonical must be in `ledger.states`; the first run names it",
         );
     }
