@@ -4,8 +4,8 @@ use super::super::finding::{Findings, Literal, Program, Sure};
 use super::super::project::Place;
 use super::{Proposal, text};
 
-/// Shorter than this a library's own polling may still be waiting.
-const QUIET_MS_MIN: u64 = 5_000;
+/// Shorter than this a library's own polling may still be waiting, or an interpreter starting on a busy machine.
+const QUIET_MS_MIN: u64 = 8_000;
 /// Longer than this nobody waits after each trial.
 const QUIET_MS_MAX: u64 = 30_000;
 /// The deadline unless waits are longer.
