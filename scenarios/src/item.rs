@@ -198,8 +198,11 @@ impl<'d> Item<'d> {
         let Some(elements) = self.elements() else {
             let help = match self.as_text() {
                 Some(text) => {
-                    let words: Vec<String> =
-                        text.value.split_whitespace().map(|word| format!("{word:?}")).collect();
+                    let words: Vec<String> = text
+                        .value
+                        .split_whitespace()
+                        .map(|word| toml::Value::from(word).to_string())
+                        .collect();
                     format!("write a list: `[{}]`", words.join(", "))
                 }
                 None => "write a list: `[\"…\", \"…\"]`".to_owned(),

@@ -7,6 +7,9 @@ use std::path::Path;
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
 
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
+
 /// Columns where there is no terminal to ask.
 const WIDTH_DEFAULT: usize = 100;
 
@@ -41,11 +44,6 @@ pub(crate) fn lines_to_stderr(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Prints an error.
-pub(crate) fn complain(text: &str) {
-    lines_to_stderr(&format!("error: {text}"));
-}
-
 /// Prints advice.
 pub(crate) fn note(text: &str) {
     lines_to_stderr(&format!("note: {text}"));
@@ -57,7 +55,8 @@ fn written(result: io::Result<()>) -> Result<(), ExitCode> {
         // `killpoint … | head` is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
-            complain(&format!("standard output can't be written: {error}"));
+            let what = format!("standard output can't be written: {}", killpoint::os_words(&error));
+            Diagnosed::one(Code::OutputUnwritten, &what).complain();
             Err(ExitCode::SetupFailed)
         }
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{Diagnostic, HitName, Plan, Settings};
 
+use crate::code::Code;
 use crate::explore::ExploreRequest;
 use crate::shard::Shard;
 
@@ -89,7 +90,7 @@ impl RunRequest {
         } else {
             return None;
         };
-        Some(Diagnostic::error("bad-depth", what))
+        Some(Diagnostic::error(Code::BadDepth, what))
     }
 }
 

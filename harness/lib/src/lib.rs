@@ -18,6 +18,7 @@ mod attempt;
 mod carry;
 mod catalog;
 mod check;
+mod code;
 mod error;
 mod explore;
 mod folder;
@@ -33,9 +34,11 @@ mod run;
 mod second_level;
 mod shard;
 pub mod simulate;
+mod text_file;
 
 pub use catalog::catalog;
 pub use check::{Checked, check};
+pub use code::Code;
 pub use error::RunError;
 pub use explore::{ExploreRequest, worker_id};
 pub use folder::RunFolder;
@@ -47,6 +50,7 @@ pub use progress::{Progress, Silent};
 pub use replay::{replay_of_command, replay_of_config};
 pub use run::{Finished, run};
 pub use shard::{Shard, ShardError};
+pub use text_file::{Unreadable, os_words, read_text};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

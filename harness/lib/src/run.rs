@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 
 use crate::attempt::try_job;
 use crate::check::run_verdict;
+use crate::code::Code;
 use crate::error::RunError;
 use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
@@ -400,7 +401,7 @@ fn parameter_problems(plan: &Plan) -> Vec<Diagnostic> {
         .filter_map(|at| {
             let why = killpoint_engine::faults::find(&at.fault.name)?.check(&at.fault.with).err()?;
             Some(Diagnostic::error(
-                "bad-parameter",
+                Code::BadParameter,
                 format!("{}: fault `{}`: {why}", plan.name, at.fault.name),
             ))
         })

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use killpoint_model::Plan;
+use killpoint_model::{Plan, json_words};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -99,7 +99,7 @@ impl Token {
             return Err(TokenError::Damaged("its checksum does not fit"));
         }
         let token: Self =
-            serde_json::from_slice(&json).map_err(|error| TokenError::Content(error.to_string()))?;
+            serde_json::from_slice(&json).map_err(|error| TokenError::Content(json_words(&error)))?;
         check(&token.plan).map_err(|what| TokenError::Content(what.to_owned()))?;
         Ok(token)
     }
