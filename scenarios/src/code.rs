@@ -139,9 +139,9 @@ killpoint_model::diagnostic_codes! {
         }
         NotConfigured = "not-configured" {
             summary: "a scenario needs what is not configured",
-            explanation: "A warning: the scenario looks at something that the configuration does not name, such as the \
-                worker's own rows or its metrics. Its trial is run all the same and is vacuous, never green. The help says \
-                which section to add.",
+            explanation: "The scenario looks at something that the configuration does not name, such as the worker's own rows \
+                or its metrics. A profile leaves it out and lists it, neither green nor red. Asked for by name it is run all \
+                the same, and is vacuous. The help says which section to add.",
             example: "[ledger]\npath = \"{state}/ledger.db\"\npreset = \"jobs\"",
         }
         BoundaryNotReached = "boundary-not-reached" {

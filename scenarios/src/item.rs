@@ -147,7 +147,7 @@ impl<'d> Item<'d> {
     /// A duration in milliseconds, within limits.
     pub(crate) fn duration(&self, limits_ms: RangeInclusive<u64>, log: &mut Log) -> Option<u64> {
         if let DeValue::Integer(number) = self.value {
-            let help = format!("write it with a unit: `\"{number}ms\"`");
+            let help = format!("write it with a unit: `\"{number}s\"` or `\"{number}ms\"`");
             self.wrong_type("a duration", &help, log);
             return None;
         }

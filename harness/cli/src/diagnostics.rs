@@ -7,7 +7,7 @@ use killpoint::RunError;
 use killpoint::model::{Diagnostic, DiagnosticCode, ExitCode, Severity};
 use killpoint::scenarios::Loaded;
 
-use crate::excerpt;
+use crate::excerpt::Excerpt;
 use crate::show;
 
 /// Problems shown at once: what follows so many is noise.
@@ -83,28 +83,52 @@ fn draw(problem: &Diagnostic, text: &str) -> String {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
     };
-    let message = harmless(&problem.message);
-    // Where nothing is said of what to do, the explanation says it.
-    let help = match &problem.help {
-        Some(help) => harmless(help),
-        None => format!("`killpoint explain {}` says more", problem.code),
-    };
-    let mut group =
-        annotate_snippets::Group::with_title(level.primary_title(message).id(problem.code.as_str()));
-    if let (Some(file), Some(span)) = (&problem.file, problem.span) {
-        group = excerpt::add(group, file, text, span);
+    let (message, help) = advised(problem);
+    let title = level.primary_title(harmless(&message)).id(problem.code.as_str());
+    let mut group = annotate_snippets::Group::with_title(title);
+    let place = problem.file.as_ref().zip(problem.span.and_then(|span| Excerpt::of(text, span)));
+    if let Some((file, excerpt)) = &place {
+        group = group.element(excerpt.snippet(file));
     }
-    Renderer::plain().render(&[group.element(Level::HELP.message(help))])
+    let drawn = Renderer::plain().render(&[group.element(Level::HELP.message(harmless(&help)))]);
+    match place {
+        Some((file, excerpt)) => excerpt.placed(drawn, file),
+        None => drawn,
+    }
 }
 
-/// The text on one line, without what a terminal would obey, and of a bounded length.
+/// What is wrong, and what to do: the advice that came with it, or that is part of the message, or else the command that
+/// explains the code.
+fn advised(problem: &Diagnostic) -> (String, String) {
+    let message = problem.message.clone();
+    if let Some(help) = &problem.help {
+        return (message, help.clone());
+    }
+    match message.split_once("; ") {
+        Some((what, help)) => (what.to_owned(), help.to_owned()),
+        None => (message, format!("`killpoint explain {}` says more", problem.code)),
+    }
+}
+
+/// The text on one line, without what a terminal would obey, and of a bounded length. Of the system's errors the words
+/// are kept, not the numbers.
 fn harmless(text: &str) -> String {
+    let text = without_numbers(text);
     let mut shown: String =
         text.chars().take(TEXT_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(TEXT_MAX).is_some() {
         shown.push('…');
     }
     shown
+}
+
+fn without_numbers(text: &str) -> String {
+    let mut parts = text.split(" (os error ");
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        kept += part.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(')');
+    }
+    kept
 }
 
 #[cfg(test)]
@@ -126,9 +150,35 @@ mod tests {
     }
 
     #[test]
+    fn the_column_is_that_of_the_line_though_only_a_piece_is_drawn() {
+        let text = format!("a = \"{}\", comand = 1\n", "x".repeat(1000));
+        let start = text.find("comand").unwrap();
+        let problem = Diagnostic::error(Code::UnknownKey, "unknown key `comand`")
+            .at("a.toml", Some(Span { start, end: start + 6 }));
+        let drawn = draw(&problem, &text);
+        assert!(drawn.contains(&format!(" --> a.toml:1:{}\n", start + 1)), "{drawn}");
+        assert!(drawn.lines().all(|line| line.chars().count() < 140), "{drawn}");
+    }
+
+    #[test]
+    fn of_an_error_of_the_system_its_words_are_kept() {
+        let error = std::io::Error::from_raw_os_error(2);
+        assert_eq!(
+            harmless(&format!("a: {error}; b: {error}.")),
+            "a: No such file or directory; b: No such file or directory."
+        );
+    }
+
+    #[test]
     fn where_nothing_is_advised_the_explanation_is_named() {
         let drawn = draw(&Diagnostic::error(Code::Syntax, "no TOML").as_warning(), "");
         assert_eq!(drawn, "warning[syntax]: no TOML\n |\n = help: `killpoint explain syntax` says more");
+    }
+
+    #[test]
+    fn advice_that_is_part_of_a_message_is_set_apart() {
+        let drawn = draw(&Diagnostic::error(Code::BadText, "a is bad; write b; or c"), "");
+        assert_eq!(drawn, "error[bad-text]: a is bad\n |\n = help: write b; or c");
     }
 
     #[test]

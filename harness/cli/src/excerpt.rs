@@ -1,27 +1,15 @@
 //! The line of a file that a diagnostic points into, bounded however long it is.
 
-use annotate_snippets::{AnnotationKind, Group, Origin, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Snippet};
 use killpoint::model::Span;
 
 /// Characters of a line that are shown, and how many of them before the mark.
-const LINE_MAX: usize = 160;
+const LINE_MAX: usize = 120;
 const BEFORE_MAX: usize = 60;
-
-/// Adds the place and its line to a message. A span outside the text adds nothing.
-pub(crate) fn add<'a>(group: Group<'a>, file: &'a str, text: &str, span: Span) -> Group<'a> {
-    let Some(excerpt) = Excerpt::of(text, span) else { return group };
-    let mark = AnnotationKind::Primary.span(excerpt.mark.0..excerpt.mark.1);
-    let snippet = Snippet::source(excerpt.text).line_start(excerpt.line).annotation(mark);
-    if excerpt.is_whole {
-        return group.element(snippet.path(file));
-    }
-    // The columns of a piece are not those of its line.
-    group.element(Origin::path(file).line(excerpt.line).char_column(excerpt.column)).element(snippet)
-}
 
 /// One line, or a piece of it.
 #[derive(Debug, PartialEq, Eq)]
-struct Excerpt {
+pub(crate) struct Excerpt {
     /// Line and column of the mark in the file, from 1; columns are characters.
     line: usize,
     column: usize,
@@ -29,12 +17,11 @@ struct Excerpt {
     text: String,
     /// The bytes of `text` that are marked.
     mark: (usize, usize),
-    /// Whether it is the whole line.
-    is_whole: bool,
 }
 
 impl Excerpt {
-    fn of(text: &str, span: Span) -> Option<Self> {
+    /// The line that a span begins in. There is none for a span outside the text.
+    pub(crate) fn of(text: &str, span: Span) -> Option<Self> {
         let before = text.get(..span.start)?;
         text.get(span.start..span.end)?;
         let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -45,8 +32,20 @@ impl Excerpt {
         let to = (span.end - start).clamp(from, line.len());
         let column = line[..from].chars().count() + 1;
         let (text, mark) = shortened(line, column - 1, (from, to));
-        let is_whole = text.len() == line.len();
-        Some(Self { line: before.matches('\n').count() + 1, column, text, mark, is_whole })
+        Some(Self { line: before.matches('\n').count() + 1, column, text, mark })
+    }
+
+    /// The line with its mark.
+    pub(crate) fn snippet<'a>(&self, file: &'a str) -> Snippet<'a, Annotation<'a>> {
+        let mark = AnnotationKind::Primary.span(self.mark.0..self.mark.1);
+        Snippet::source(self.text.clone()).line_start(self.line).path(file).annotation(mark)
+    }
+
+    /// What was drawn, with the column of the line where only a piece of it was drawn.
+    pub(crate) fn placed(&self, drawn: String, file: &str) -> String {
+        let shown = self.text[..self.mark.0].chars().count() + 1;
+        let place = |column| format!("--> {file}:{}:{column}\n", self.line);
+        if shown == self.column { drawn } else { drawn.replacen(&place(shown), &place(self.column), 1) }
     }
 }
 

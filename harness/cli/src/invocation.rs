@@ -259,11 +259,7 @@ impl Shown {
         }
         for (format, path) in targets {
             if let Err(error) = show::write_file(*format, view, folder, path) {
-                let what = format!(
-                    "the report {} can't be written: {}",
-                    path.display(),
-                    killpoint::os_words(&error)
-                );
+                let what = format!("the report {} can't be written: {error}", path.display());
                 Diagnosed::one(Code::ReportUnwritten, &what).complain();
                 code = ExitCode::SetupFailed;
             }

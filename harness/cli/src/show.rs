@@ -55,7 +55,7 @@ fn written(result: io::Result<()>) -> Result<(), ExitCode> {
         // `killpoint … | head` is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
-            let what = format!("standard output can't be written: {}", killpoint::os_words(&error));
+            let what = format!("standard output can't be written: {error}");
             Diagnosed::one(Code::OutputUnwritten, &what).complain();
             Err(ExitCode::SetupFailed)
         }

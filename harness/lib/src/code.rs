@@ -16,12 +16,6 @@ killpoint_model::diagnostic_codes! {
                 A path is taken from the current folder.",
             example: "killpoint run --scenario late-accept",
         }
-        UnknownPlan = "unknown-plan" {
-            summary: "a provider plan that nobody knows",
-            explanation: "A provider plan says what becomes of a request: whether it is committed, and how it is answered. \
-                `killpoint list plans` shows them all.",
-            example: "killpoint list plans",
-        }
         BadDepth = "bad-depth" {
             summary: "depth 2 does not go with the other choices",
             explanation: "Depth 2 kills once more in the recovery from each kill of a sweep. So it needs a sweep in one \

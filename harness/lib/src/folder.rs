@@ -59,7 +59,7 @@ impl RunFolder {
                 "run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it"
             )));
         }
-        let record = serde_json::from_value(value).map_err(|error| bad(json_words(&error)))?;
+        let record = serde_json::from_str(&text).map_err(|error| bad(json_words(&error)))?;
         Ok((Self { path: path.to_owned() }, record))
     }
 

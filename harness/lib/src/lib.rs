@@ -50,7 +50,7 @@ pub use progress::{Progress, Silent};
 pub use replay::{replay_of_command, replay_of_config};
 pub use run::{Finished, run};
 pub use shard::{Shard, ShardError};
-pub use text_file::{Unreadable, os_words, read_text};
+pub use text_file::{Unreadable, read_text};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

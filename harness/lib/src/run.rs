@@ -289,7 +289,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         }
         self.record.warnings.extend(diagnostics.into_iter().map(|diagnostic| {
             let help = diagnostic.help.map(|help| format!("; {help}")).unwrap_or_default();
-            format!("{}{help}", diagnostic.message)
+            format!("{} [{}]{help}", diagnostic.message, diagnostic.code)
         }));
         Ok(plans)
     }

@@ -72,7 +72,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Diagnostic {
 }
 
 /// What the operating system says, without the number that only it knows.
-pub fn os_words(error: &io::Error) -> String {
+pub(crate) fn os_words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {
         Some(end) => text[..end].to_owned(),

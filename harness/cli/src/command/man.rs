@@ -66,11 +66,7 @@ impl Man {
 }
 
 fn unwritten(what: &str, error: &std::io::Error) -> ExitCode {
-    Diagnosed::one(
-        Code::ManualUnwritten,
-        &format!("{what} can't be written: {}", killpoint::os_words(error)),
-    )
-    .complain();
+    Diagnosed::one(Code::ManualUnwritten, &format!("{what} can't be written: {error}")).complain();
     ExitCode::SetupFailed
 }
 

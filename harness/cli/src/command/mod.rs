@@ -94,8 +94,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode
             Ok(value)
         }
         Err(error) => {
-            Diagnosed::one(Code::NoThreads, &format!("can't start threads: {}", killpoint::os_words(&error)))
-                .complain();
+            Diagnosed::one(Code::NoThreads, &format!("can't start threads: {error}")).complain();
             Err(ExitCode::SetupFailed)
         }
     }

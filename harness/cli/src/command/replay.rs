@@ -67,6 +67,13 @@ impl Replay {
         if Path::new(&self.what).is_file() {
             return Ok((scenario(&self.what)?, Target::Config, None));
         }
+        if !self.what.trim_start().starts_with("kp") {
+            let what = format!(
+                "`{}` is neither a replay token nor a file; copy the token whole, it begins with kp1:, or name a scenario file",
+                self.what
+            );
+            return Err(Diagnosed::one(Code::BadToken, &what));
+        }
         let token =
             Token::decode(&self.what).map_err(|error| Diagnosed::one(Code::BadToken, &error.to_string()))?;
         Ok((token.plan, token.target, token.settings_id))

@@ -71,10 +71,7 @@ impl Run {
             ));
         }
         let cwd = std::env::current_dir().map_err(|error| {
-            Diagnosed::one(
-                Code::NoFolder,
-                &format!("the current folder can't be read: {}", killpoint::os_words(&error)),
-            )
+            Diagnosed::one(Code::NoFolder, &format!("the current folder can't be read: {error}"))
         })?;
         let replay = killpoint::replay_of_command(&self.command);
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))

@@ -19,4 +19,5 @@ mod names;
 mod reports;
 mod second_language;
 mod shards;
+mod shells;
 mod workers;

@@ -104,7 +104,7 @@ fn kill(at: &str) -> Result<FaultAt, Diagnosed> {
 
 fn rule(name: &str, nth: Option<u32>) -> Result<Rule, Diagnosed> {
     let named = killpoint::model::named_plan::find(name).ok_or_else(|| {
-        Diagnosed::one(killpoint::Code::UnknownPlan, &format!("nobody knows the plan `{name}`"))
+        Diagnosed::one(killpoint::scenarios::Code::UnknownWord, &format!("nobody knows the plan `{name}`"))
     })?;
     let matches = Match { operation: Some("create".into()), nth, ..Match::default() };
     Ok(Rule { id: "plan".into(), matches, plan: named.plan, times: None })
