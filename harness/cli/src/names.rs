@@ -200,6 +200,25 @@ mod tests {
     }
 
     #[test]
+    fn examples_are_command_lines_and_toml_that_can_be_read() {
+        use clap::Parser;
+        for named in everything() {
+            let line = named.example.lines().next().unwrap_or_default();
+            if line.starts_with("killpoint ") {
+                let words = line.split([';', '#', '|']).next().unwrap_or_default().split_whitespace();
+                let read = crate::Arguments::try_parse_from(words);
+                let problem = read.err().filter(clap::Error::use_stderr);
+                assert!(problem.is_none(), "{}: {line}\n{}", named.name, problem.unwrap());
+            } else if named.kind == "diagnostics" && !line.starts_with("iconv ") {
+                named
+                    .example
+                    .parse::<toml::Table>()
+                    .unwrap_or_else(|error| panic!("{}: {error}", named.name));
+            }
+        }
+    }
+
+    #[test]
     fn names_are_unique_within_their_kind() {
         let mut names: Vec<_> = everything().into_iter().map(|named| (named.kind, named.name)).collect();
         let all = names.len();

@@ -15,10 +15,11 @@ pub fn json_words(error: &serde_json::Error) -> String {
         Category::Eof => "the JSON ends too early".to_owned(),
         Category::Syntax | Category::Io => format!("this is no JSON: {what}"),
     };
-    if error.line() == 0 {
-        what
-    } else {
-        format!("{what} (line {}, column {})", error.line(), error.column())
+    match (error.line(), error.column()) {
+        (0, _) => what,
+        // What stands at the very beginning of a line.
+        (line, 0) => format!("{what} (line {line})"),
+        (line, column) => format!("{what} (line {line}, column {column})"),
     }
 }
 
@@ -103,7 +104,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_in_words_of_json() {
         for (said, expected) in [
-            (said::<Vec<Rule>>("{}"), "an object is there, and a list is needed (line 1, column 0)"),
+            (said::<Vec<Rule>>("{}"), "an object is there, and a list is needed (line 1)"),
             (
                 said::<Vec<Rule>>("[\"a\"]"),
                 "the text \"a\" is there, and an object is needed (line 1, column 4)",
@@ -121,7 +122,7 @@ mod tests {
             (said::<Vec<String>>("[true]"), "true is there, and a text is needed (line 1, column 5)"),
             (said::<(u32, u32)>("[1]"), "length 1 is there, and a list is needed (line 1, column 3)"),
             (said::<Vec<u32>>("[1"), "the JSON ends too early (line 1, column 2)"),
-            (said::<Vec<u32>>("{]"), "an object is there, and a list is needed (line 1, column 0)"),
+            (said::<Vec<u32>>("{]"), "an object is there, and a list is needed (line 1)"),
             (said::<Vec<u32>>("[1 2]"), "this is no JSON: expected `,` or `]` (line 1, column 4)"),
             (
                 said::<Plan>("{\"a\": 1}").split("; known are `name`").next().unwrap().to_owned(),

@@ -83,7 +83,8 @@ fn commands(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     lines
         .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        // Lines that go on with a summary are indented further.
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))?.split(' ').next())
         .filter(|name| *name != "help")
         .collect()
 }
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn commands_are_read_from_the_help() {
-        let help = "Usage: x\n\nCommands:\n  demo  Runs\n  run   Runs\n  help  Print\n\nOptions:\n  -h";
+        let help = "Usage: x\n\nCommands:\n  demo  Runs\n        on and on\n  run   Runs\n  help  Print\n\nOptions:\n  -h";
         assert_eq!(commands(help), ["demo", "run"]);
         assert_eq!(commands("nothing"), [""; 0]);
     }

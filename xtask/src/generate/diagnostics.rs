@@ -15,8 +15,8 @@ pub(super) fn render(program: &Program) -> Result<String> {
 fn page(listed: &str) -> Result<String> {
     let rows: Vec<Value> = serde_json::from_str(listed).context("the list of codes")?;
     let mut text = heading("Diagnostics");
-    text += "What killpoint says of a mistake begins with `error[CODE]` or `warning[CODE]`. A code never changes its \
-             meaning. `killpoint explain CODE` prints what stands here.\n\n";
+    text += "What killpoint says of a mistake begins with `error[CODE]` or `warning[CODE]`; a warning of a run has its \
+             code in brackets. A code never changes its meaning. `killpoint explain CODE` prints what stands here.\n\n";
     let words = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     text += &table(
         &["code", "summary"],

@@ -64,7 +64,8 @@ fn shown(folder: &TempDir, script: &str, output: Output) -> String {
         text += &stream.replace(folder.path().to_str().unwrap(), "FOLDER");
     }
     let code = output.status.code().map_or("none".to_owned(), |code| code.to_string());
-    text += &format!("exit code {code}");
+    text.push_str("exit code ");
+    text.push_str(&code);
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
