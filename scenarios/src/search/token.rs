@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn content_that_means_nothing_here_is_named() {
         for (json, part) in [
-            ("{", "EOF"),
-            (r#"{"plan":{"pace":1},"target":"config"}"#, "unknown field `pace`"),
-            (r#"{"plan":{},"target":"remote"}"#, "unknown variant `remote`"),
+            ("{", "ends too early"),
+            (r#"{"plan":{"pace":1},"target":"config"}"#, "unknown key `pace`"),
+            (r#"{"plan":{},"target":"remote"}"#, "unknown word `remote`"),
             (r#"{"plan":{"workers":17},"target":"config"}"#, "more than 16 workers"),
             (
                 r#"{"plan":{"faults":[{"at":"provider:gone#1","fault":{"name":"kill"}}]},"target":"config"}"#,

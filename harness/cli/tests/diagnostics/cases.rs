@@ -104,6 +104,7 @@ pub(crate) const CASES: &[Case] = &[
     config!("bad-plan", "[worker]\ncommand = [\"true\"]\n[[provider.rule]]\nplan = { commit = \"later\", reply = \"status(200)\", visible = \"nwo\" }\n"),
     config!("bad-environment", "[worker]\ncommand = [\"true\"]\n[worker.env]\n1A = \"x\"\nKILLPOINT_X = \"x\"\n"),
     config!("unknown-template", "[worker]\ncommand = [\"true\", \"{stat}\", \"{provider.smtp}\", \"{home}\"]\n[ledger]\npath = \"{copy}/l.db\"\npreset = \"jobs\"\n"),
+    config!("unknown-template", "[worker]\ncommand = [\"true\", \"{state/l.db\"]\n"),
     config!("duplicate", "[worker]\ncommand = [\"true\"]\ncommand = [\"true\"]\n"),
     config!("duplicate", "[worker]\ncommand = [\"true\"]\n[[action]]\nid = \"a\"\nto = [\"x\", \"x\"]\nbody = \"b\"\n[[action]]\nid = \"a\"\nto = \"y\"\nbody = \"b\"\n"),
     config!("conflict", "actions = 1\n[worker]\ncommand = [\"true\"]\n[ledger]\npath = \"{state}/l.db\"\npreset = \"jobs\"\nquery = \"select 1\"\n[[action]]\nid = \"a\"\nto = \"x\"\nbody = \"b\"\n"),
