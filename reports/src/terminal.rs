@@ -72,14 +72,12 @@ fn header(page: &mut Page, view: &View) -> io::Result<()> {
 
 /// Whether this is a part of a run, or was put together from parts, and what of it does not count or was not done.
 fn parts(view: &View) -> String {
-    let mut parts = divided(view);
-    if let Some(baseline) = view.baseline.as_ref().filter(|baseline| !baseline.known.is_empty()) {
-        parts += &format!("{} · ", counted(baseline.known.len() as u32, "known violation"));
-    }
-    if view.skipped() > 0 {
-        parts += &format!("{} left out · ", counted(view.skipped(), "trial"));
-    }
-    parts
+    let known = view.baseline.as_ref().map_or(0, |baseline| baseline.known.len() as u32);
+    let count = |number, noun, end| match number {
+        0 => String::new(),
+        number => format!("{}{end} · ", counted(number, noun)),
+    };
+    [divided(view), count(known, "known violation", ""), count(view.skipped(), "trial", " left out")].concat()
 }
 
 fn divided(view: &View) -> String {

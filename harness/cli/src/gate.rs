@@ -21,6 +21,10 @@ pub(crate) struct Gate {
     accept_new: bool,
     /// Do of a sweep only what is at boundaries that changed since the stored ones, and name these [default:
     /// killpoint/boundaries.toml beside the configuration]
+    #[expect(
+        clippy::option_option,
+        reason = "this is what clap makes a flag with a value that may be left out of"
+    )]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
     changed: Option<Option<PathBuf>>,
     /// Store the boundaries of this run, if it is green, for later ones to be compared with

@@ -239,7 +239,9 @@ impl Shown {
             if !self.quiet {
                 show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
             }
-            around.warnings.iter().for_each(|warning| show::warn(warning));
+            for warning in &around.warnings {
+                show::warn(warning);
+            }
         }
         self.run(RunRequest { warnings: around.warnings, ..request })
     }

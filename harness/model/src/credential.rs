@@ -245,7 +245,8 @@ pub fn remote_host(text: &str) -> Option<String> {
             || host.contains('$')
             || host == "localhost"
             || host.ends_with(".localhost")
-            || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip.is_unspecified())
+            || ["::1", "::", "0.0.0.0"].contains(&host)
+            || (host.starts_with("127.") && host.chars().all(|c| c == '.' || c.is_ascii_digit()))
     };
     hosts(text).find(|host| !is_here(host)).map(str::to_ascii_lowercase)
 }
@@ -332,6 +333,7 @@ mod tests {
             assert_eq!(live_host(here), None, "{here}");
         }
         assert_eq!(remote_host("https://mail.example.com/x"), Some("mail.example.com".into()));
+        assert_eq!(remote_host("http://127.example.com"), Some("127.example.com".into()));
         for here in [
             "http://localhost:1",
             "http://[::1]:2/",

@@ -28,7 +28,9 @@ pub(super) fn read(root: &mut Table, worker: &mut WorkerSettings, context: Conte
         worker.command.env = command::read_env(&item, context, log);
     }
     if let Some(names) = table.item("inherit").and_then(|item| item.texts(log)) {
-        names.iter().for_each(|name| command::check_variable(name, log));
+        for name in &names {
+            command::check_variable(name, log);
+        }
         let always = INHERITED_ALWAYS.iter().copied();
         let names = names.iter().map(|name| name.value).chain(always);
         worker.command.inherit = Some(names.map(str::to_owned).collect());

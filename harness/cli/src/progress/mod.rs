@@ -103,7 +103,11 @@ impl Bar {
         note(&mut state, now);
         match self.place {
             Place::Nowhere => {}
-            Place::Log => state.lines(now).iter().for_each(|line| show::lines_to_stderr(line)),
+            Place::Log => {
+                for line in state.lines(now) {
+                    show::lines_to_stderr(&line);
+                }
+            }
             Place::Terminal => {
                 let (width, height) = size();
                 self.drawn.set_message(state.frame(now, width, height).join("\n"));

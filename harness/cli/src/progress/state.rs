@@ -201,24 +201,29 @@ impl State {
         let mut running: Vec<&Running> = self.running.iter().collect();
         running.sort_by_key(|trial| (std::cmp::Reverse(trial.elapsed), trial.place));
         let named = running.len().min(NAMED_MAX);
-        let rows_max = height.saturating_sub(named + 4).max(1);
-        let open = |row: &&Row| {
-            row.cells.iter().any(|cell| !cell.is_done() || *cell == Cell::Done(Some(Verdict::Violated)))
-        };
-        let shown: Vec<&Row> = self.rows.iter().filter(open).take(rows_max).collect();
+        // Room for the summary, the two lines that count the rest, and long texts.
+        let rows_max = height.saturating_sub(named + 6).max(1);
+        let (open, whole): (Vec<&Row>, Vec<&Row>) = self.rows.iter().partition(|row| !row.all_hold());
+        let shown = &open[..open.len().min(rows_max)];
         let columns = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         let columns = columns.min(NAME_COLUMNS_MAX).min(width / 2);
         lines.extend(shown.iter().map(|row| row.drawn(columns, width)));
-        let hidden = self.rows.len() - shown.len();
-        if hidden > 0 {
-            lines.push(format!("  and {hidden} more boundaries"));
+        for (count, one, many) in [
+            (open.len() - shown.len(), "more boundary", "more boundaries"),
+            (whole.len(), "boundary where all trials hold", "boundaries where all trials hold"),
+        ] {
+            if count > 0 {
+                lines.push(format!("  and {count} {}", if count == 1 { one } else { many }));
+            }
         }
         let slow = self.slow();
-        lines.extend(running.iter().take(named).map(|trial| {
-            let what = if trial.elapsed >= slow { "still running" } else { "now" };
-            let text = if trial.elapsed >= slow { under_way(trial) } else { in_short(trial) };
-            format!("{what}: {text}")
-        }));
+        for trial in running.iter().take(named) {
+            if trial.elapsed >= slow {
+                lines.extend(wrapped(&format!("still running: {}", under_way(trial)), width));
+            } else {
+                lines.push(format!("now: {}", in_short(trial)));
+            }
+        }
         if running.len() > named {
             lines.push(format!("and {} more under way", running.len() - named));
         }
@@ -227,6 +232,10 @@ impl State {
 }
 
 impl Row {
+    fn all_hold(&self) -> bool {
+        self.cells.iter().all(|cell| *cell == Cell::Done(Some(Verdict::Holds)))
+    }
+
     fn drawn(&self, columns: usize, width: usize) -> String {
         let name = cut(&self.name, columns);
         let cells: String = self.cells.iter().map(|cell| cell.symbol()).collect();
@@ -265,6 +274,25 @@ fn time(time: Duration) -> String {
         seconds @ 120..7200 => format!("{} min {} s", seconds / 60, seconds % 60),
         seconds => format!("{} h {} min", seconds / 3600, seconds / 60 % 60),
     }
+}
+
+/// A text in lines of so many columns; all but the first are indented.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.last_mut().filter(|line| {
+            line.trim().is_empty() || line.chars().count() + 1 + word.chars().count() <= columns
+        });
+        match last {
+            Some(line) if line.trim().is_empty() => line.push_str(word),
+            Some(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            None => lines.push(format!("  {word}")),
+        }
+    }
+    lines
 }
 
 fn cut(text: &str, columns: usize) -> String {
