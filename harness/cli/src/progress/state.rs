@@ -197,7 +197,7 @@ impl State {
     pub(super) fn frame(&self, now: Duration, width: usize, height: usize) -> Vec<String> {
         // The last column stays free: some terminals break the line there.
         let width = width.saturating_sub(1).max(WIDTH_MIN);
-        let mut lines = vec![self.summary(now)];
+        let mut lines = wrapped(&self.summary(now), width);
         let mut running: Vec<&Running> = self.running.iter().collect();
         running.sort_by_key(|trial| (std::cmp::Reverse(trial.elapsed), trial.place));
         let named = running.len().min(NAMED_MAX);
@@ -405,7 +405,7 @@ mod tests {
         state.scheduled((0..500).map(|place| (place, &plan)), seconds(0));
         state.finished(&ended(7, TrialRole::Faulted, Some(Verdict::Holds), seconds(1)));
         let frame = state.frame(seconds(1), 40, 24);
-        assert_eq!(frame[1], "  provider:committed  499 · 1 ✓");
+        assert!(frame.contains(&"  provider:committed  499 · 1 ✓".to_owned()), "{frame:?}");
     }
 
     #[test]
