@@ -71,6 +71,7 @@ pub(crate) fn lines(around: &Surroundings, run: &Path) -> Vec<String> {
     let state = match around.state_variables.as_slice() {
         [] if around.names_state => String::new(),
         [] => "; no command is told where".to_owned(),
+        [name] => format!("; {name} leads there"),
         names => format!("; {} lead there", names.join(", ")),
     };
     lines.push(format!("{:<9} a fresh folder for each trial below {}{state}", "state", run.display()));

@@ -313,10 +313,11 @@ impl Baseline {
         compared.new.sort_by(|a, b| a.failure.cmp(&b.failure));
         let is_known = |trial: &&TrialRecord| {
             let shown = trial.verdict.as_ref().map(violations).unwrap_or_default();
+            if shown.is_empty() {
+                return false;
+            }
             let id = trial.plan.content_id();
-            let all =
-                |(invariant, kind): &(&str, String)| listed.contains(&(&*id, *invariant, kind.as_str()));
-            !shown.is_empty() && shown.iter().all(all)
+            shown.iter().all(|(invariant, kind)| listed.contains(&(&*id, *invariant, kind.as_str())))
         };
         compared.known_trials = trials.iter().filter(is_known).map(|trial| trial.folder.clone()).collect();
         compared

@@ -125,3 +125,23 @@ fn what_proves_nothing_is_never_excused() {
         "nothing was proven",
     ]);
 }
+
+#[test]
+fn shards_that_were_held_against_one_file_are_so_as_a_whole() {
+    let bench = listed();
+    let shard = |folder: &str, part: &str, words: &[&str]| {
+        let own = ["demo", "--run-dir", folder, "--shard", part];
+        bench.killpoint(&[&own[..], BUG, AT, &["--boundary", "mark:execution-started#1"], words].concat())
+    };
+    let with = ["--baseline", FILE];
+    let codes: Vec<_> =
+        [("one", "1/2"), ("two", "2/2")].map(|(folder, part)| shard(folder, part, &with).code).to_vec();
+    assert!(codes.contains(&Some(0)), "the shard with the violation passes: {codes:?}");
+    bench
+        .killpoint(&["merge", "--out", "merged", "one", "two"])
+        .exits(Holds)
+        .says(&["2 of 2 shards merged · 2 known violations", "exit code 0"]);
+    bench.killpoint(&["check", "merged"]).exits(Holds);
+    shard("plain", "2/2", &[]);
+    bench.killpoint(&["merge", "--out", "mixed", "one", "plain"]).exits(Violated);
+}

@@ -61,7 +61,7 @@ fn live_credentials_that_a_worker_inherits_are_warned_of_by_name_and_kept_nowher
         "worker python3",
         "sets GENERATION={generation} PROVIDER_URL={provider.rest}",
         "its address is in PROVIDER_URL",
-        "STATE_DIR lead there",
+        "STATE_DIR leads there",
         "--clean-env",
     ]);
 }
