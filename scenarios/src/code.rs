@@ -131,6 +131,13 @@ killpoint_model::diagnostic_codes! {
                 worker keep it below `{state}`.",
             example: "[ledger]\npath = \"{state}/ledger.db\"\npreset = \"jobs\"",
         }
+        StateOutside = "state-outside" {
+            summary: "a command names a database file outside of a trial's state",
+            explanation: "A path that ends like a database stands in a command or a variable, and lies outside of `{state}`. \
+                Trials would share it, and kill a worker again and again on what may be a real database. Put it below \
+                `{state}`, which is fresh for each trial, or name it under `[state]` if it is meant.",
+            example: "[worker]\ncommand = [\"python3\", \"worker.py\", \"--db\", \"{state}/ledger.db\"]",
+        }
         NoActions = "no-actions" {
             summary: "actions are handed over, and there are none",
             explanation: "A warning: the command that hands over the work names `{actions}`, and the file has none. The \

@@ -53,6 +53,20 @@ killpoint::model::diagnostic_codes! {
                 a terminal or lost a letter on the way is noticed; copy it whole, from the report that printed it.",
             example: "killpoint replay killpoint/regressions/explored-0123456789ab.toml",
         }
+        RealSurroundings = "real-surroundings" {
+            summary: "something around the worker looks like the real world",
+            explanation: "A warning: the environment that the worker is given holds what looks like a credential that works, or \
+                the address of a real provider. A worker that is killed and started again would use it again and again. \
+                Point it at `{provider.rest}`, or pass on only what is needed with `--clean-env`.",
+            example: "killpoint run --clean-env --keep-env SERVICE_NAME",
+        }
+        NoBaseline = "no-baseline" {
+            summary: "there is no such file of known failures",
+            explanation: "A run is held against a file of known failures, and the file is not there. It is not taken for an \
+                empty one, because a misspelt path would make every known failure a new one. Write it once with the \
+                violations of today, look at it, and commit it.",
+            example: "killpoint run --baseline known-failures.toml --update-baseline",
+        }
         TwoWorkers = "two-workers" {
             summary: "two workers were named",
             explanation: "A configuration, a command after `--` and a token of the built-in worker each name the worker. Which \

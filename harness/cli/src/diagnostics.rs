@@ -28,6 +28,16 @@ impl Diagnosed {
         Self::plain(vec![Diagnostic::error(code, message)])
     }
 
+    /// One problem of the command line, with advice.
+    pub(crate) fn helped(code: impl DiagnosticCode, message: &str, help: &str) -> Self {
+        Self::plain(vec![Diagnostic::error(code, message).with_help(help)])
+    }
+
+    /// One warning: the run goes on.
+    pub(crate) fn warning(code: impl DiagnosticCode, message: &str) -> Self {
+        Self::plain(vec![Diagnostic::error(code, message).as_warning()])
+    }
+
     /// Problems that point into no text.
     pub(crate) fn plain(problems: Vec<Diagnostic>) -> Self {
         Self { problems, text: String::new() }

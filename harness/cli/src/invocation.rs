@@ -1,6 +1,5 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +14,18 @@ use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 use crate::code::Code;
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
+use crate::preamble;
 use crate::progress::Bar;
 use crate::show;
 
 /// Where the counterexamples of a worker are kept: beside its configuration.
 pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
+/// Where the boundaries of a worker are stored: beside its configuration.
+pub(crate) fn boundaries_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/boundaries.toml")
 }
 
 /// Where the plans come from.
@@ -78,6 +83,17 @@ pub(crate) struct Selection {
     run_dir: Option<PathBuf>,
 }
 
+/// When colour is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// In a terminal, unless NO_COLOR is set; everywhere where CLICOLOR_FORCE is
+    Auto,
+    /// Whatever the environment says
+    Always,
+    /// Whatever the environment says
+    Never,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
@@ -87,6 +103,12 @@ pub(crate) struct Shown {
     /// Write a report to a file as well, such as json=report.json; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
+    /// Say nothing before the report; errors and warnings are said all the same
+    #[arg(long, short)]
+    quiet: bool,
+    /// When the report is coloured; it says nothing by colour alone
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    color: Color,
 }
 
 /// Reports to write: format and file.
@@ -209,6 +231,20 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
 }
 
 impl Shown {
+    /// Says what will be started, and runs. For workers that are not our own.
+    pub(crate) fn run_announced(&self, request: RunRequest) -> ExitCode {
+        let around = preamble::look(&request.settings);
+        if self.format == Form::Text {
+            if !self.quiet {
+                show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
+            }
+            for warning in &around.warnings {
+                Diagnosed::warning(Code::RealSurroundings, warning).complain();
+            }
+        }
+        self.run(RunRequest { warnings: around.warnings, ..request })
+    }
+
     /// Runs, shows, and gives the exit code.
     pub(crate) fn run(&self, request: RunRequest) -> ExitCode {
         let targets = match self.targets() {
@@ -216,7 +252,7 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
-        let bar = Arc::new(Bar::new(self.format == Form::Text));
+        let bar = Arc::new(Bar::new(self.format == Form::Text && !self.quiet));
         let outcome = command::block_on(async {
             bar.watch_signals();
             killpoint::run(request, &*bar).await
@@ -253,7 +289,7 @@ impl Shown {
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)
-            .and_then(|format| show::write_stdout(format, view, &options(folder)));
+            .and_then(|format| show::write_stdout(format, view, &self.options(folder)));
         if let Err(failed) = printed {
             code = failed;
         }
@@ -265,6 +301,11 @@ impl Shown {
             }
         }
         code
+    }
+
+    fn options(&self, folder: &Path) -> Options {
+        let run_dir = Some(folder.display().to_string());
+        Options { color: show::is_colored(self.color), width: show::width(), run_dir }
     }
 
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
@@ -281,14 +322,6 @@ impl Shown {
             Ok((format, PathBuf::from(path)))
         };
         self.report.iter().map(one).collect()
-    }
-}
-
-fn options(folder: &Path) -> Options {
-    Options {
-        color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        width: show::width(),
-        run_dir: Some(folder.display().to_string()),
     }
 }
 

@@ -11,6 +11,8 @@ mod excerpt;
 mod help;
 mod invocation;
 mod names;
+mod gate;
+mod preamble;
 mod progress;
 mod show;
 mod usage;

@@ -4,11 +4,13 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use anstream::{AutoStream, ColorChoice};
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
 
 use crate::code::Code;
 use crate::diagnostics::Diagnosed;
+use crate::invocation::Color;
 
 /// Columns where there is no terminal to ask.
 const WIDTH_DEFAULT: usize = 100;
@@ -16,6 +18,16 @@ const WIDTH_DEFAULT: usize = 100;
 /// Columns of the terminal on standard output.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
+}
+
+/// Whether a report on standard output is coloured. `--color` comes first; then, as everywhere, NO_COLOR before
+/// CLICOLOR_FORCE, and last whether there is a terminal that shows colour.
+pub(crate) fn is_colored(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+    }
 }
 
 /// Writes a report to standard output.
@@ -42,11 +54,6 @@ pub(crate) fn lines_to_stdout(text: &str) -> Result<(), ExitCode> {
 pub(crate) fn lines_to_stderr(text: &str) {
     // There is no place left to say that standard error can't be written.
     let _ = writeln!(io::stderr().lock(), "{text}");
-}
-
-/// Prints advice.
-pub(crate) fn note(text: &str) {
-    lines_to_stderr(&format!("note: {text}"));
 }
 
 fn written(result: io::Result<()>) -> Result<(), ExitCode> {

@@ -23,6 +23,12 @@ killpoint_model::diagnostic_codes! {
                 names.",
             example: "killpoint run --depth 2 --time 10m",
         }
+        BadBaseline = "bad-baseline" {
+            summary: "the file of known failures can't be written by this run",
+            explanation: "A shard sees only a part of the violations. Written by it, the file of known failures would lose the \
+                others. Update it with a run of the whole.",
+            example: "killpoint run --baseline known-failures.toml --update-baseline",
+        }
         BadParameter = "bad-parameter" {
             summary: "a fault can't do anything with its parameters",
             explanation: "A fault of a scenario has parameters under `with`. One of them is unknown to the fault, is missing, \

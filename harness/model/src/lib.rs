@@ -8,9 +8,11 @@
 //! truth), [`finding`] and [`verdict`] (what follows from it), [`settings`] (what the user configured).
 
 pub mod catalog;
+pub mod changed;
 pub mod checklist;
 pub mod clock;
 mod code;
+pub mod credential;
 pub mod diagnostic;
 pub mod event;
 pub mod exit_code;
@@ -19,6 +21,7 @@ pub mod finding;
 pub mod history;
 pub mod hit;
 mod json_words;
+pub mod known;
 pub mod ledger;
 pub mod named_plan;
 pub mod plan;

@@ -1,5 +1,6 @@
 //! Reports of a hand-made run, in every format.
 
+mod gate;
 mod golden;
 mod json;
 mod terminal;

@@ -3,11 +3,13 @@
 
 mod bare;
 mod bench;
+mod changed;
 mod clock;
 mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod gate;
 mod input;
 mod interruption;
 mod ledgers;
@@ -17,6 +19,7 @@ mod marks;
 mod model;
 mod names;
 mod reports;
+mod safety;
 mod second_language;
 mod shards;
 mod shells;
