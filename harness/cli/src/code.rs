@@ -67,6 +67,31 @@ killpoint::model::diagnostic_codes! {
                 violations of today, look at it, and commit it.",
             example: "killpoint run --baseline known-failures.toml --update-baseline",
         }
+        FileExists = "file-exists" {
+            summary: "a configuration is there already",
+            explanation: "`killpoint init` never overwrites what somebody wrote. Look at its proposal beside the file that is \
+                there, and take over what is missing; or let it be overwritten.",
+            example: "killpoint init --print",
+        }
+        NobodyToAsk = "nobody-to-ask" {
+            summary: "there is no terminal on which a question could be answered",
+            explanation: "`killpoint init` asks before it writes, and standard input is no terminal, as in a CI job. Say in \
+                advance what is wanted.",
+            example: "killpoint init --yes",
+        }
+        NoProject = "no-project" {
+            summary: "the project's folder can't be read",
+            explanation: "There is no such folder, it is a file, or it may not be read. A path is taken from the current \
+                folder.",
+            example: "killpoint init service",
+        }
+        NoWorker = "no-worker" {
+            summary: "nothing in the folder looks like a worker",
+            explanation: "No program was found that speaks to a provider, so that a configuration would be a guess about \
+                nothing. Name the folder in which the worker lies, write `killpoint.toml` by hand, or run a command without \
+                one.",
+            example: "killpoint run -- ./worker",
+        }
         TwoWorkers = "two-workers" {
             summary: "two workers were named",
             explanation: "A configuration, a command after `--` and a token of the built-in worker each name the worker. Which \
@@ -116,17 +141,23 @@ killpoint::model::diagnostic_codes! {
                 `killpoint report` writes the report again, without running anything.",
             example: "killpoint report RUN --report json=report.json",
         }
-        ManualUnwritten = "manual-unwritten" {
-            summary: "manual pages can't be written",
-            explanation: "The folder can't be made, is not writable, or has no space. The pages are made from the program \
-                itself and can be written again at any time.",
-            example: "killpoint man --out ~/.local/share/man/man1",
+        FileUnwritten = "file-unwritten" {
+            summary: "a configuration or manual pages can't be written",
+            explanation: "The folder can't be made, is not writable, or has no space. `killpoint init --print` and \
+                `killpoint man` print the same to standard output.",
+            example: "killpoint man --out share/man/man1",
         }
         OutputUnwritten = "output-unwritten" {
             summary: "standard output can't be written",
             explanation: "The file or device that standard output goes to refuses: most often it is full. A closed pipe is no \
                 error.",
             example: "killpoint report RUN",
+        }
+        Internal = "internal" {
+            summary: "a bug in killpoint",
+            explanation: "Something that killpoint itself made does not hold. Nothing was written on the strength of it. Please \
+                report it, with the command and what it printed.",
+            example: "killpoint --version",
         }
         Interrupted = "interrupted" {
             summary: "the run was interrupted",

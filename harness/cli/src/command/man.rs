@@ -66,7 +66,7 @@ impl Man {
 }
 
 fn unwritten(what: &str, error: &std::io::Error) -> ExitCode {
-    Diagnosed::one(Code::ManualUnwritten, &format!("{what} can't be written: {error}")).complain();
+    Diagnosed::one(Code::FileUnwritten, &format!("{what} can't be written: {error}")).complain();
     ExitCode::SetupFailed
 }
 

@@ -10,6 +10,7 @@ mod depth;
 mod durability;
 mod explore;
 mod gate;
+mod init;
 mod input;
 mod interruption;
 mod ledgers;
