@@ -70,7 +70,8 @@ pub(crate) fn check(text: &str, span: Span, place: Place, dialect: &str, log: &m
 /// The words in `text` after a brace that is never closed, or only after the next part of a path.
 fn unclosed(text: &str) -> impl Iterator<Item = &str> {
     text.split('{').skip(1).filter_map(|rest| {
-        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || ".-_".contains(c))).unwrap_or(rest.len());
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || ".-_".contains(c))).unwrap_or(rest.len());
         let (name, after) = rest.split_at(end);
         (after.is_empty() || after.starts_with('/')).then_some(name)
     })

@@ -67,7 +67,8 @@ pub(crate) fn load<T>(path: &Path, read: impl FnOnce(&str, &str) -> Loaded<T>) -
     let text = killpoint::read_text(path).map_err(|unreadable| {
         let killpoint::Unreadable { mut problem, text } = *unreadable;
         problem.help.get_or_insert_with(|| {
-            "name another file with --config or --scenario, or give the worker's command after `--`"
+            "name another file with --config or --scenario, give the worker's command after `--`, or let `killpoint init` \
+             propose a configuration"
                 .to_owned()
         });
         Diagnosed { problems: vec![problem], text }

@@ -77,6 +77,7 @@ impl Gate {
 }
 
 fn exists(file: &Path) -> Result<bool, Diagnosed> {
-    file.try_exists()
-        .map_err(|error| Diagnosed::one(killpoint::Code::UnreadableFile, &format!("{}: {error}", file.display())))
+    file.try_exists().map_err(|error| {
+        Diagnosed::one(killpoint::Code::UnreadableFile, &format!("{}: {error}", file.display()))
+    })
 }

@@ -7,11 +7,11 @@ mod code;
 mod command;
 mod diagnostics;
 mod excerpt;
+mod gate;
 #[cfg(test)]
 mod help;
 mod invocation;
 mod names;
-mod gate;
 mod preamble;
 mod progress;
 mod show;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{Diagnostic, HitName, Plan, Settings};
 
-use crate::code::Code;
 use crate::changed::StoredBoundaries;
+use crate::code::Code;
 use crate::explore::ExploreRequest;
 use crate::known::KnownFailures;
 use crate::shard::Shard;

@@ -39,8 +39,8 @@ mod run;
 mod second_level;
 mod shard;
 pub mod simulate;
-mod text_file;
 mod surroundings;
+mod text_file;
 
 pub use catalog::catalog;
 pub use changed::StoredBoundaries;
@@ -58,8 +58,8 @@ pub use progress::{Progress, Running, Silent};
 pub use replay::{replay_of_command, replay_of_config};
 pub use run::{Finished, run};
 pub use shard::{Shard, ShardError};
-pub use text_file::{Unreadable, read_text};
 pub use surroundings::{CommandShown, Surroundings, surroundings};
+pub use text_file::{Unreadable, read_text};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

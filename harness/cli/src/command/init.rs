@@ -94,7 +94,8 @@ impl Init {
             return Ok(());
         }
         Diagnosed::plain(errors).complain();
-        let what = "the proposal is not a valid configuration, so it was not written; this is a bug in killpoint";
+        let what =
+            "the proposal is not a valid configuration, so it was not written; this is a bug in killpoint";
         refuse(Code::Internal, what);
         Err(ExitCode::Internal)
     }

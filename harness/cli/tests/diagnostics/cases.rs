@@ -112,6 +112,7 @@ pub(crate) const CASES: &[Case] = &[
     case("nothing-injected", &[("mine.toml", b"name = \"mine\"\nsummary = \"s\"\n")], "killpoint demo --scenario mine.toml"),
     config!("unused-key", "[worker]\ncommand = [\"true\"]\n[settle]\nquiet = \"1s\"\n"),
     config!("ledger-outside-state", "[worker]\ncommand = [\"true\"]\n[ledger]\npath = \"ledger.db\"\npreset = \"jobs\"\n"),
+    config!("state-outside", "[worker]\ncommand = [\"true\", \"--db=/var/lib/app/app.db\"]\n"),
     config!("no-actions", "[worker]\ncommand = [\"true\"]\n[state]\nenqueue = [\"enqueue\", \"{actions}\"]\n"),
     // What the fault-free trial shows.
     run_of!(
@@ -127,6 +128,7 @@ pub(crate) const CASES: &[Case] = &[
     words!("bad-depth", "killpoint demo --time 60s"),
     words!("bad-depth", "killpoint demo --depth 2 --scenario late-accept"),
     words!("bad-depth", "killpoint demo --depth 2 --shard 1/2"),
+    words!("bad-baseline", "killpoint demo --shard 1/2 --baseline known.toml --update-baseline --run-dir run"),
     case(
         "bad-parameter",
         &[("mine.toml", b"name = \"mine\"\nsummary = \"s\"\n[[fault]]\nat = \"provider:committed#1\"\ndo = \"stop\"\nwith = { fro = \"2s\" }\n")],
@@ -179,6 +181,15 @@ pub(crate) const CASES: &[Case] = &[
     words!("unknown-profile", "killpoint demo --profile restart-save"),
     words!("unknown-format", "killpoint demo --report jsn=report.json"),
     words!("bad-report", "killpoint demo --report report.json"),
+    words!("no-baseline", "killpoint demo --baseline known.toml --run-dir run"),
+    words!(
+        "real-surroundings",
+        "export STRIPE_API_KEY=sk_live_0123456789abcdefghijklmn; killpoint run --run-dir run -- ./no-such-worker 2> err; code=$?; grep -A3 '^warning' err; exit $code"
+    ),
+    case("file-exists", &[("killpoint.toml", b"")], "killpoint init --yes"),
+    words!("nobody-to-ask", "killpoint init < /dev/null"),
+    words!("no-project", "killpoint init nowhere --yes"),
+    words!("no-worker", "killpoint init --yes > /dev/null"),
     words!("bad-token", "killpoint replay kp1:AAAA"),
     words!("bad-token", "killpoint replay kp9:AAAA"),
     words!("bad-token", "killpoint replay mine.toml"),
@@ -195,6 +206,6 @@ pub(crate) const CASES: &[Case] = &[
         "report-unwritten",
         "killpoint demo --boundary provider:committed#1 --run-dir run > /dev/null 2>&1; killpoint report run --report json=nowhere/report.json > /dev/null"
     ),
-    words!("manual-unwritten", "touch file; killpoint man --out file/man1"),
+    words!("file-unwritten", "touch file; killpoint man --out file/man1"),
     words!("output-unwritten", "killpoint list > /dev/full"),
 ];

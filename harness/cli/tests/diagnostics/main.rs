@@ -16,6 +16,7 @@ use tempfile::TempDir;
 /// Codes that no case shows, and why. Most need a broken machine: their words are put together by the same code as all
 /// others, which has tests of its own.
 const WITHOUT_CASE: &[(&str, &str)] = &[
+    ("internal", "a bug would have to be built in"),
     (
         "boundary-after-exit",
         "what a worker does in its last breath may be seen before or after it; see `sweep`",
