@@ -56,6 +56,11 @@ pub(crate) fn lines_to_stderr(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// Prints advice.
+pub(crate) fn note(text: &str) {
+    lines_to_stderr(&format!("note: {text}"));
+}
+
 fn written(result: io::Result<()>) -> Result<(), ExitCode> {
     match result {
         Ok(()) => Ok(()),
