@@ -7,6 +7,7 @@ use killpoint_model::checklist::RunProfile;
 use killpoint_model::{Diagnostic, HitName, Plan, Settings};
 
 use crate::changed::StoredBoundaries;
+use crate::code::Code;
 use crate::explore::ExploreRequest;
 use crate::known::KnownFailures;
 use crate::shard::Shard;
@@ -103,7 +104,7 @@ impl RunRequest {
         } else {
             return None;
         };
-        Some(Diagnostic::error("bad-depth", what))
+        Some(Diagnostic::error(Code::BadDepth, what))
     }
 }
 
