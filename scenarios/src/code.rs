@@ -133,10 +133,10 @@ killpoint_model::diagnostic_codes! {
         }
         StateOutside = "state-outside" {
             summary: "a command names a database file outside of a trial's state",
-            explanation: "A path that ends like a database stands in a command or a variable, and lies outside of `{state}`. \
-                Trials would share it, and kill a worker again and again on what may be a real database. Put it below \
-                `{state}`, which is fresh for each trial, or name it under `[state]` if it is meant.",
-            example: "[worker]\ncommand = [\"python3\", \"worker.py\", \"--db\", \"{state}/ledger.db\"]",
+            explanation: "A word or a variable of a command ends like the name of a database file and does not begin with \
+                `{state}`. All trials would share that file, so that none begins afresh, and it may be one that somebody \
+                needs. Where it is meant, such as a file that is only read, name it under `outside` in `[state]`.",
+            example: "[state]\noutside = [\"fixtures/geo.db\"]",
         }
         NoActions = "no-actions" {
             summary: "actions are handed over, and there are none",

@@ -61,11 +61,11 @@ killpoint::model::diagnostic_codes! {
             example: "killpoint run --clean-env --keep-env SERVICE_NAME",
         }
         NoBaseline = "no-baseline" {
-            summary: "there is no such file of known failures",
-            explanation: "A run is held against a file of known failures, and the file is not there. It is not taken for an \
-                empty one, because a misspelt path would make every known failure a new one. Write it once with the \
-                violations of today, look at it, and commit it.",
-            example: "killpoint run --baseline known-failures.toml --update-baseline",
+            summary: "the file of known failures is not there",
+            explanation: "A run was to be held against a list of known failures, and there is none yet. Nothing is known \
+                then, and nobody can tell whether that was meant or the path is wrong. The same command with \
+                `--update-baseline` writes the file with what is violated today.",
+            example: "killpoint run --baseline known.toml --update-baseline",
         }
         FileExists = "file-exists" {
             summary: "a configuration is there already",

@@ -24,10 +24,10 @@ killpoint_model::diagnostic_codes! {
             example: "killpoint run --depth 2 --time 10m",
         }
         BadBaseline = "bad-baseline" {
-            summary: "the file of known failures can't be written by this run",
-            explanation: "A shard sees only a part of the violations. Written by it, the file of known failures would lose the \
-                others. Update it with a run of the whole.",
-            example: "killpoint run --baseline known-failures.toml --update-baseline",
+            summary: "a part of a run can't write the file of known failures",
+            explanation: "A shard sees only a part of the violations, so that what it took for stale or for new would depend \
+                on how the run was divided. Shards can be held against the file; a run in one process updates it.",
+            example: "killpoint run --baseline known.toml --update-baseline",
         }
         BadParameter = "bad-parameter" {
             summary: "a fault can't do anything with its parameters",

@@ -112,7 +112,7 @@ pub(crate) const CASES: &[Case] = &[
     case("nothing-injected", &[("mine.toml", b"name = \"mine\"\nsummary = \"s\"\n")], "killpoint demo --scenario mine.toml"),
     config!("unused-key", "[worker]\ncommand = [\"true\"]\n[settle]\nquiet = \"1s\"\n"),
     config!("ledger-outside-state", "[worker]\ncommand = [\"true\"]\n[ledger]\npath = \"ledger.db\"\npreset = \"jobs\"\n"),
-    config!("state-outside", "[worker]\ncommand = [\"true\", \"--db=/var/lib/app/app.db\"]\n"),
+    config!("state-outside", "[worker]\ncommand = [\"worker\", \"--db=/var/app.db\"]\nenv = { CACHE = \"sqlite:///tmp/cache.sqlite\" }\n"),
     config!("no-actions", "[worker]\ncommand = [\"true\"]\n[state]\nenqueue = [\"enqueue\", \"{actions}\"]\n"),
     // What the fault-free trial shows.
     run_of!(
@@ -128,7 +128,7 @@ pub(crate) const CASES: &[Case] = &[
     words!("bad-depth", "killpoint demo --time 60s"),
     words!("bad-depth", "killpoint demo --depth 2 --scenario late-accept"),
     words!("bad-depth", "killpoint demo --depth 2 --shard 1/2"),
-    words!("bad-baseline", "killpoint demo --shard 1/2 --baseline known.toml --update-baseline --run-dir run"),
+    words!("bad-baseline", "killpoint demo --baseline known.toml --update-baseline --shard 1/2"),
     case(
         "bad-parameter",
         &[("mine.toml", b"name = \"mine\"\nsummary = \"s\"\n[[fault]]\nat = \"provider:committed#1\"\ndo = \"stop\"\nwith = { fro = \"2s\" }\n")],
@@ -136,7 +136,7 @@ pub(crate) const CASES: &[Case] = &[
     ),
     words!(
         "too-many-regressions",
-        "mkdir -p killpoint/regressions; seq -f killpoint/regressions/%g.toml 1001 | xargs touch; printf '[worker]\\ncommand = [\"true\"]\\n' > killpoint.toml; killpoint run"
+        "mkdir -p killpoint/regressions; seq -f killpoint/regressions/%g.toml 1001 | xargs touch; printf '[worker]\\ncommand = [\"true\"]\\n' > killpoint.toml; killpoint run 2> err; code=$?; grep -A9 '^error' err; exit $code"
     ),
     case(
         "setup-failed",
@@ -181,7 +181,6 @@ pub(crate) const CASES: &[Case] = &[
     words!("unknown-profile", "killpoint demo --profile restart-save"),
     words!("unknown-format", "killpoint demo --report jsn=report.json"),
     words!("bad-report", "killpoint demo --report report.json"),
-    words!("no-baseline", "killpoint demo --baseline known.toml --run-dir run"),
     words!(
         "real-surroundings",
         "export STRIPE_API_KEY=sk_live_0123456789abcdefghijklmn; killpoint run --run-dir run -- ./no-such-worker 2> err; code=$?; grep -A3 '^warning' err; exit $code"
@@ -193,6 +192,7 @@ pub(crate) const CASES: &[Case] = &[
     words!("bad-token", "killpoint replay kp1:AAAA"),
     words!("bad-token", "killpoint replay kp9:AAAA"),
     words!("bad-token", "killpoint replay mine.toml"),
+    words!("no-baseline", "killpoint demo --baseline known.toml"),
     words!("two-workers", "killpoint run --config killpoint.toml -- true"),
     words!("two-strategies", "killpoint demo --scenario late-accept --boundary provider:committed"),
     words!("two-strategies", "killpoint demo --profile restart-safe --strategy sweep"),
