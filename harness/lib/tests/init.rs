@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use killpoint::init::{Proposal, find, propose, read_project, show};
+use killpoint::init::{Project, Proposal, SourceFile, find, propose, read_project, show};
 use killpoint::model::{Settings, Severity};
+use proptest::prelude::{any, proptest};
+use proptest::sample::select;
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects").join(name)
@@ -75,4 +77,67 @@ fn hostile_names_and_texts_stay_in_their_comments() {
     let proposal = propose(&read, &find(&read));
     let settings = loaded(&proposal);
     assert_eq!(settings.worker.command.argv, ["python3", name]);
+}
+
+const PATHS: &[&str] =
+    &["worker.py", "worker.mjs", "main.go", "w.sh", "w.c", "a.sql", "package.json", "Cargo.toml", ".env"];
+const PIECES: &[&str] = &[
+    "status = 'sent'",
+    "create table jobs (",
+    "state text default 'new'",
+    ")",
+    "'",
+    "\"",
+    "\u{e9}",
+    "\u{1f642}",
+    "\n",
+    "os.environ['A_URL']",
+    "os.environ.get('B_DB', '",
+    "http://x/{y}",
+    "where ",
+    "insert into jobs (state) values (",
+    "case \"$1\" in\nenqueue) ",
+    "while True:\n",
+    "if row is None: break\n",
+    "json={",
+    "\"to\": ",
+    "x.add_argument('--db'",
+    "x = y.add_parser('run')",
+    "sys.argv[1] == 'enqueue'",
+    "int(sys.argv[2])",
+    "@a.command()\ndef run(",
+    "{state}",
+    "}",
+    "process.env.C_URL ?? '",
+    "sleep(0.5)",
+    "in ('a', 'failed')",
+    "import requests",
+    "#!/bin/sh\n",
+    "\\",
+    "--",
+    "${D_PATH:-x}",
+];
+
+proptest! {
+    #![proptest_config(proptest::test_runner::Config::with_cases(32))]
+    #[test]
+    fn whatever_the_sources_hold_the_proposal_loads(
+        texts in proptest::collection::vec(proptest::collection::vec((select(PIECES), any::<bool>()), 0..24), 1..4),
+    ) {
+        let text = |pieces: &[(&str, bool)]| {
+            pieces.iter().map(|(piece, blank)| format!("{piece}{}", if *blank { " " } else { "" })).collect::<String>()
+        };
+        // Each text is that of several files.
+        let text_of = |place: usize| text(&texts[place % texts.len()]);
+        let files = PATHS.iter().enumerate().map(|(at, path)| SourceFile::new(*path, &text_of(at), at % 2 == 0));
+        let project = Project { files: files.collect(), ..Project::default() };
+        let proposal = propose(&project, &find(&project));
+        let text = proposal.to_toml();
+        show(&project, &proposal, 40);
+        if proposal.has_worker() {
+            let loaded = killpoint::scenarios::load_config(&text, "k.toml", Path::new("/p"), &killpoint::catalog());
+            let bad: Vec<_> = loaded.diagnostics.iter().filter(|one| one.severity == Severity::Error).collect();
+            assert!(bad.is_empty(), "{bad:?}\n{text}");
+        }
+    }
 }

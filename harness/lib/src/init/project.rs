@@ -95,6 +95,18 @@ impl SourceFile {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
+    /// Whether it is a test, or lies among them.
+    pub fn is_test(&self) -> bool {
+        let folders = ["test", "tests", "spec", "specs", "__tests__", "fixtures", "testdata", "e2e"];
+        let (name, stem) = (self.name(), self.name().split('.').next().unwrap_or_default());
+        self.folder().split('/').any(|part| folders.contains(&part))
+            || stem.starts_with("test_")
+            || stem.ends_with("_test")
+            || stem == "conftest"
+            || name.contains(".test.")
+            || name.contains(".spec.")
+    }
+
     /// The folder it lies in; empty for the project's own.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
@@ -174,9 +186,9 @@ impl Project {
         self.files.iter().find(|file| file.path == path)
     }
 
-    /// Files in a language.
+    /// Files in a language that are no tests: what these read and say is not the worker's.
     pub fn sources(&self) -> impl Iterator<Item = (&SourceFile, Language)> {
-        self.files.iter().filter_map(|file| Some((file, file.language?)))
+        self.files.iter().filter(|file| !file.is_test()).filter_map(|file| Some((file, file.language?)))
     }
 }
 
@@ -220,6 +232,16 @@ mod tests {
         assert_eq!(Language::of("bin/worker", "#!/usr/bin/env python3.11\n"), Some(Language::Python));
         assert_eq!(Language::of("bin/worker", "#!/bin/sh -e\n"), Some(Language::Shell));
         assert_eq!(Language::of("Procfile", "worker: ./a"), None);
+    }
+
+    #[test]
+    fn tests_are_no_sources() {
+        let paths =
+            ["worker.py", "tests/worker.py", "test_worker.py", "a/worker_test.go", "w.test.mjs", "latest.py"];
+        let files = paths.iter().map(|path| SourceFile::new(*path, "", false)).collect();
+        let project = Project { files, ..Project::default() };
+        let sources: Vec<&str> = project.sources().map(|(file, _)| file.path.as_str()).collect();
+        assert_eq!(sources, ["worker.py", "latest.py"]);
     }
 
     #[test]

@@ -141,6 +141,10 @@ impl Reading<'_> {
                 self.leave_out(&path, "its name is not UTF-8");
                 continue;
             };
+            if name.contains(['{', '}']) {
+                self.leave_out(&path, "its name has braces, which mean something else in a configuration");
+                continue;
+            }
             if kind.is_dir() {
                 let hidden = name.starts_with('.');
                 if hidden || IGNORED.contains(&name.as_str()) || name.ends_with(".egg-info") {
@@ -302,6 +306,7 @@ mod tests {
         symlink(folder.path(), folder.path().join("loop")).unwrap();
         symlink("/etc/passwd", folder.path().join("passwd.py")).unwrap();
         fs::write(folder.path().join(OsStr::from_bytes(b"bad\xff.py")), "x").unwrap();
+        write("{state}.py", b"x");
         let project = read_project(folder.path()).unwrap();
         assert_eq!(paths(&project), ["bin/run", "latin.py", "worker.py"]);
         assert_eq!(project.file("worker.py").unwrap().text, "import os\nx = 1");
@@ -315,7 +320,7 @@ mod tests {
         ] {
             assert!(left.contains(part), "{part}: {left}");
         }
-        assert_eq!(project.left_out.len(), 4, "{left}");
+        assert_eq!(project.left_out.len(), 5, "{left}");
     }
 
     #[test]

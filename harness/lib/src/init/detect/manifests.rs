@@ -14,11 +14,13 @@ pub(super) const DETECTOR: Detector =
 const MANIFEST_SCORE: i32 = 40;
 
 fn look(project: &Project, findings: &mut Findings) {
-    for file in &project.files {
+    for file in project.files.iter().filter(|file| !file.is_test()) {
+        // The commands of these count from their own folder, and ours are run in the project's.
+        let is_at_the_top = file.folder().is_empty();
         let programs = match file.name() {
-            "Procfile" => procfile(file),
-            "package.json" => package_json(file),
-            "pyproject.toml" => pyproject(file),
+            "Procfile" if is_at_the_top => procfile(file),
+            "package.json" if is_at_the_top => package_json(file),
+            "pyproject.toml" if is_at_the_top => pyproject(file),
             "Cargo.toml" => cargo(project, file),
             "go.mod" => go(project, file),
             _ => Vec::new(),

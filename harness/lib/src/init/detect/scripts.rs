@@ -41,8 +41,7 @@ fn program(project: &Project, file: &SourceFile, language: Language) -> Option<P
         return c_program(project, file);
     }
     let argv = start(file)?;
-    let in_tests =
-        file.path.split('/').any(|part| matches!(part, "test" | "tests" | "spec" | "docs" | "scripts"));
+    let aside = file.folder().split('/').any(|part| matches!(part, "docs" | "scripts" | "examples"));
     let stem = file.name().split('.').next().unwrap_or_default();
     let has = |texts: &[&str]| texts.iter().any(|text| file.text.contains(text));
     let by_shebang = is_program(file);
@@ -50,7 +49,7 @@ fn program(project: &Project, file: &SourceFile, language: Language) -> Option<P
         + 25 * i32::from(has(SENDS))
         + 15 * i32::from(has(STARTED))
         + 10 * i32::from(by_shebang)
-        - 100 * i32::from(in_tests)
+        - 100 * i32::from(aside)
         - 5 * file.path.matches('/').count() as i32;
     (score > 0).then(|| Program {
         argv,

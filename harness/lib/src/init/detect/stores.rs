@@ -26,9 +26,7 @@ pub(super) fn patterns() -> Vec<&'static str> {
 fn look(project: &Project, findings: &mut Findings) {
     let stores: Vec<Pattern> = STORES.iter().map(|text| Pattern::new(text)).collect();
     let addresses = Pattern::new(ADDRESSES);
-    let is_test = |path: &str| path.split('/').any(|part| part.starts_with("test"));
-    let sources = project.sources().filter(|(_, language)| *language != Language::Sql);
-    for (file, _) in sources.filter(|(file, _)| !is_test(&file.path)) {
+    for (file, _) in project.sources().filter(|(_, language)| *language != Language::Sql) {
         for found in stores.iter().flat_map(|pattern| pattern.matches(&file.text)) {
             findings.fixed_stores.push(Literal { text: found.groups.concat(), place: found.place(file) });
         }

@@ -169,6 +169,8 @@ fn meaning(project: &Project, file: &SourceFile, one: &Reading<'_>) -> (Holds, S
         NameKind::Host if http.is_none() => (Holds::Other, Sure::Guess),
         NameKind::Address | NameKind::Host => {
             let path = http.and_then(|rest| rest.find('/').map(|at| &rest[at..])).unwrap_or_default();
+            // What is filled in by the program is not known.
+            let path = path.split(['{', '$', '}']).next().unwrap_or_default();
             let sure = if http.is_some() { Sure::Certain } else { Sure::Likely };
             (Holds::Provider(path.trim_end_matches('/').to_owned()), sure)
         }
@@ -186,11 +188,12 @@ fn store(project: &Project, file: &SourceFile, one: &Reading<'_>) -> (Holds, Sur
         if !scheme.starts_with("sqlite") && scheme != "file" {
             return (Holds::Server, Sure::Certain);
         }
-        let base = rest.rsplit('/').next().filter(|base| !base.is_empty()).unwrap_or("ledger.db");
+        let is_plain = |base: &&str| !base.is_empty() && !base.contains(['{', '}', '$']);
+        let base = rest.rsplit('/').next().filter(is_plain).unwrap_or("ledger.db");
         return (Holds::Store(format!("{scheme}:///{{state}}/{base}")), Sure::Certain);
     }
     let base = one.default.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if !base.is_empty() && base != ":memory:" && base != "." && !base.contains(['$', '{']) {
+    if !base.is_empty() && base != ":memory:" && base != "." && !base.contains(['$', '{', '}']) {
         return (Holds::Store(format!("{{state}}/{base}")), Sure::Certain);
     }
     if one.default == ":memory:" {

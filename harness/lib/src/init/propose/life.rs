@@ -4,8 +4,8 @@ use super::super::finding::{Findings, Literal, Program, Sure};
 use super::super::project::Place;
 use super::{Proposal, text};
 
-/// Shorter than this a library's own polling may still be waiting.
-const QUIET_MS_MIN: u64 = 5_000;
+/// Shorter than this a library's own polling may still be waiting, or an interpreter starting on a busy machine.
+const QUIET_MS_MIN: u64 = 8_000;
 /// Longer than this nobody waits after each trial.
 const QUIET_MS_MAX: u64 = 30_000;
 /// The deadline unless waits are longer.
@@ -70,8 +70,10 @@ fn end(findings: &Findings, worker: &Program) -> End {
 fn quiet(longest: Option<&(u64, Place)>, proposal: &mut Proposal) {
     let quiet_ms = longest.map_or(0, |(wait_ms, _)| 2 * wait_ms + 2000).clamp(QUIET_MS_MIN, QUIET_MS_MAX);
     let (place, why) = match longest {
-        Some((_, place)) => (Some(place), "longer than twice the longest wait that was seen"),
-        None => (None, "no wait was seen; it must be longer than the worker's own retries"),
+        Some((_, place)) => {
+            (Some(place), "longer than the worker's start, and than twice the longest wait that was seen")
+        }
+        None => (None, "no wait was seen; it must be longer than the worker's start and its own retries"),
     };
     proposal.add(
         ("settle", "by"),
@@ -96,4 +98,40 @@ fn deadline(longest: Option<&(u64, Place)>, proposal: &mut Proposal) {
 
 fn duration(ms: u64) -> String {
     if ms.is_multiple_of(1000) { format!("{}s", ms / 1000) } else { format!("{ms}ms") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled(waits: &[u64]) -> Vec<(String, String)> {
+        let place = || Place::whole("w.py");
+        let waits = waits.iter().map(|wait_ms| (*wait_ms, place())).collect();
+        let endless = vec![Literal { text: "w.py".into(), place: place() }];
+        let worker = Program {
+            argv: vec!["w".into()],
+            file: Some("w.py".into()),
+            score: 1,
+            sure: Sure::Likely,
+            place: place(),
+            why: String::new(),
+            build: None,
+        };
+        let mut proposal = Proposal::default();
+        propose(&Findings { waits, endless, ..Findings::default() }, &worker, false, &mut proposal);
+        let settle = proposal.assumed.into_iter().filter(|one| one.section == "settle");
+        settle.map(|one| (one.key, one.value)).collect()
+    }
+
+    fn lines(of: &[(&str, &str)]) -> Vec<(String, String)> {
+        of.iter().map(|(key, value)| ((*key).to_owned(), format!("\"{value}\""))).collect()
+    }
+
+    #[test]
+    fn silence_is_longer_than_what_the_worker_waits() {
+        assert_eq!(settled(&[]), lines(&[("by", "quiet"), ("quiet", "8s")]));
+        assert_eq!(settled(&[500, 4000]), lines(&[("by", "quiet"), ("quiet", "10s")]));
+        let long = lines(&[("by", "quiet"), ("quiet", "30s"), ("deadline", "90s")]);
+        assert_eq!(settled(&[25_500, 3_000_000]), long, "nobody waits for an hour");
+    }
 }
