@@ -41,8 +41,9 @@ fn shell(folder: &Path, script: &str) -> Command {
     let program = Path::new(env!("CARGO_BIN_EXE_killpoint"));
     let path = format!("{}:{}", program.parent().unwrap().display(), std::env::var("PATH").unwrap());
     let mut command = Command::new("sh");
-    command.args(["-c", script]).current_dir(folder).env("PATH", path);
-    command.env_remove("KILLPOINT_SOCKET").env_remove("NO_COLOR").env("COLUMNS", "100");
+    command.args(["-c", script]).current_dir(folder);
+    // What is around the tests must not show in what is said.
+    command.env_clear().env("PATH", path).env("HOME", folder).env("COLUMNS", "100");
     command
 }
 
