@@ -124,8 +124,9 @@ proptest! {
     fn whatever_the_sources_hold_the_proposal_loads(
         texts in proptest::collection::vec(proptest::collection::vec((select(PIECES), any::<bool>()), 0..24), 1..4),
     ) {
-        let text = |pieces: &[(&str, bool)]| {
-            pieces.iter().map(|(piece, blank)| format!("{piece}{}", if *blank { " " } else { "" })).collect::<String>()
+        let text = |pieces: &[(&'static str, bool)]| {
+            let words: Vec<&str> = pieces.iter().flat_map(|(piece, blank)| [*piece, if *blank { " " } else { "" }]).collect();
+            words.concat()
         };
         // Each text is that of several files.
         let text_of = |place: usize| text(&texts[place % texts.len()]);

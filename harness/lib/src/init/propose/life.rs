@@ -118,7 +118,7 @@ mod tests {
             build: None,
         };
         let mut proposal = Proposal::default();
-        propose(&Findings { waits, endless, ..Findings::default() }, &worker, false, &mut proposal);
+        propose(&Findings { endless, waits, ..Findings::default() }, &worker, false, &mut proposal);
         let settle = proposal.assumed.into_iter().filter(|one| one.section == "settle");
         settle.map(|one| (one.key, one.value)).collect()
     }
