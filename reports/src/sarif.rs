@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::json::escape_hazards;
 use crate::outcome::{self, Outcome, Told};
-use crate::sanitise::shorten;
+use crate::sanitise::{clean, shorten};
 use crate::{Detail, Format, Judged, Options, View};
 
 /// Where the schema lies, for editors.
@@ -133,7 +133,7 @@ impl Violation<'_> {
             lines.push(format!("seen in {} repetitions", self.times));
         }
         lines.push(format!("replay: {}", self.detail.replay));
-        lines.join("\n")
+        lines.iter().map(|line| clean(line)).collect::<Vec<_>>().join("\n")
     }
 
     fn result(&self, rules: &[&str]) -> Value {
@@ -192,14 +192,14 @@ fn invocation(view: &View, found: &Found) -> Value {
         Outcome::Broken => false,
     };
     for told in rows.iter().filter(|told| !is_told(told)) {
-        note("warning", &format!("{} is {}: {}", told.name(), told.word(), told.headline()));
+        note("warning", &clean(&format!("{} is {}: {}", told.name(), told.word(), told.headline())));
     }
     let problems = outcome::of_the_run(view, &rows);
     for problem in &problems {
-        note("error", &format!("{}: {}", problem.name, problem.text));
+        note("error", &clean(&format!("{}: {}", problem.name, problem.text)));
     }
     for warning in view.warnings.iter().filter(|warning| !problems.iter().any(|one| one.text == **warning)) {
-        note("warning", warning);
+        note("warning", &clean(warning));
     }
     let left_out = found.placed.len().saturating_sub(RESULTS_MAX);
     if left_out > 0 {
@@ -215,7 +215,7 @@ fn invocation(view: &View, found: &Found) -> Value {
         "executionSuccessful": matches!(exit, ExitCode::Holds | ExitCode::Violated),
         "exitCode": exit.code(),
         "exitCodeDescription": exit.meaning(),
-        "commandLine": format!("killpoint {}", view.command_line.join(" ")),
+        "commandLine": clean(&format!("killpoint {}", view.command_line.join(" "))),
         "toolExecutionNotifications": notifications,
     });
     for (name, ms) in [("startTimeUtc", 0), ("endTimeUtc", view.duration_ms)] {

@@ -6,7 +6,7 @@ use killpoint_model::verdict::ActionVerdict;
 use killpoint_model::{Finding, InvariantStatus, SourceLine, Verdict};
 use killpoint_reports::View;
 
-use crate::golden::{Golden, golden, holds, plan, trial};
+use crate::golden::{Golden, golden, history, holds, plan, trial};
 
 /// A view of a run.
 pub(crate) fn view(golden: &Golden) -> View {
@@ -97,10 +97,11 @@ pub(crate) fn crowded() -> Golden {
         let mut trial = if number % 10 == 0 { violated.clone() } else { holds.clone() };
         trial.plan.name = format!("{} {number}", trial.plan.name);
         trial.plan.provider_plan = format!("plan-{}", number % 30);
-        trial.plan.faults = violated.plan.faults.clone();
+        trial.plan.faults.clone_from(&violated.plan.faults);
         trial.plan.faults[0].at.ordinal = number / 30 + 1;
         golden.record.trials.push(trial);
     }
+    golden.histories.insert("002-drop".into(), history("002-drop", Vec::new()));
     golden.record.warnings.extend((0..300).map(|number| format!("warning {number}")));
     golden
 }
