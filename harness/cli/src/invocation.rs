@@ -1,5 +1,6 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
 use crate::progress::Bar;
+use crate::report_file::{self, STDOUT};
 use crate::show;
 
 /// Where the counterexamples of a worker are kept: beside its configuration.
@@ -83,7 +85,7 @@ pub(crate) struct Shown {
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Write a report to a file as well, such as json=report.json; may be given again
+    /// Write a report to a file as well, such as json=report.json; `-` prints it; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
 }
@@ -227,6 +229,9 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
+        if let Err(code) = reachable(&targets, &folder) {
+            return code;
+        }
         let bar = Arc::new(Bar::new(self.format == Form::Text));
         let outcome = command::block_on(async {
             bar.watch_signals();
@@ -272,9 +277,14 @@ impl Shown {
             code = failed;
         }
         for (format, path) in targets {
-            if let Err(error) = show::write_file(*format, view, folder, path) {
-                show::complain(&format!("the report {} can't be written: {error}", path.display()));
-                code = ExitCode::SetupFailed;
+            if let Err(failed) = write_report(*format, view, folder, path) {
+                let verdict = view.exit_code();
+                let (number, folder) = (verdict.code(), folder.display());
+                show::note(&format!(
+                    "the verdict stands: {}, exit code {number}; it is kept in {folder}",
+                    view.verdict
+                ));
+                code = failed;
             }
         }
         code
@@ -293,15 +303,56 @@ impl Shown {
             })?;
             Ok((format, PathBuf::from(path)))
         };
-        self.report.iter().map(one).collect()
+        let targets: Targets = self.report.iter().map(one).collect::<Result<_, _>>()?;
+        let mut paths = BTreeSet::new();
+        match targets.iter().find(|(_, path)| path != Path::new(STDOUT) && !paths.insert(path)) {
+            None => Ok(targets),
+            Some((_, path)) => {
+                let what =
+                    format!("--report: two reports go to {}; give each a file of its own", path.display());
+                Err(Diagnosed::one("bad-report", &what))
+            }
+        }
     }
+}
+
+/// Complains of reports that can't be written, before anything is run for them.
+fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), ExitCode> {
+    let mut found = Ok(());
+    for (_, path) in targets {
+        if let Err(error) = report_file::probe(path, run_folder) {
+            show::complain(&format!(
+                "the report {} can't be written: {error}; nothing was run",
+                path.display()
+            ));
+            found = Err(ExitCode::SetupFailed);
+        }
+    }
+    found
+}
+
+/// Writes one report to where it was asked for.
+fn write_report(
+    format: &'static dyn reports::Format,
+    view: &View,
+    folder: &Path,
+    path: &Path,
+) -> Result<(), ExitCode> {
+    let options = report_file::options(folder);
+    if path == Path::new(STDOUT) {
+        return show::write_stdout(format, view, &options);
+    }
+    report_file::write(format, view, &options, path).map_err(|error| {
+        show::complain(&format!("the report {} can't be written: {error}", path.display()));
+        ExitCode::SetupFailed
+    })
 }
 
 fn options(folder: &Path) -> Options {
     Options {
         color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
         width: show::width(),
-        run_dir: Some(folder.display().to_string()),
+        ..report_file::options(folder)
     }
 }
 

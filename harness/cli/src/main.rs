@@ -7,6 +7,7 @@ mod command;
 mod diagnostics;
 mod invocation;
 mod progress;
+mod report_file;
 mod show;
 
 use std::process::ExitCode as ProcessExitCode;

@@ -16,6 +16,7 @@ mod machine;
 mod marks;
 mod model;
 mod names;
+mod report_robustness;
 mod reports;
 mod second_language;
 mod shards;
