@@ -240,7 +240,13 @@ impl Shown {
         bar.clear();
         match outcome {
             Err(code) => code,
-            Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
+            Ok(Err(error)) => {
+                let code = complain_of_run(&error, &folder, bar.was_cancelled());
+                if matches!(error, RunError::SetupFailed(_)) {
+                    write_what_there_is(&folder, &targets);
+                }
+                code
+            }
             Ok(Ok(finished)) => {
                 let view = View::new(&finished.record, &finished.histories);
                 self.show(&view, finished.folder.path(), &targets)
@@ -329,6 +335,18 @@ fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), ExitCode> {
         }
     }
     found
+}
+
+/// Reports of a run whose set-up failed: whoever reads only them must not find none, or those of an earlier run.
+fn write_what_there_is(folder: &Path, targets: &Targets) {
+    let stored =
+        RunFolder::open(folder).and_then(|(folder, record)| Ok((folder.histories(&record)?, record)));
+    let Ok((histories, record)) = stored else { return };
+    let view = View::new(&record, &histories);
+    for (format, path) in targets {
+        // The exit code is that of the set-up, which was told already.
+        let _ = write_report(*format, &view, folder, path);
+    }
 }
 
 /// Writes one report to where it was asked for.
