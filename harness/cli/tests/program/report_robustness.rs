@@ -257,6 +257,42 @@ fn every_command_that_shows_a_run_writes_every_format() {
     assert!(help.out.contains("--report <FORMAT=PATH>"), "{help:?}");
 }
 
+/// The location of the first result, or nothing where there is no result.
+fn first_place(bench: &Bench, name: &str) -> Option<(String, u64)> {
+    let log: Value = serde_json::from_str(&read(bench, name)).unwrap();
+    let place = &log["runs"][0]["results"].get(0)?["locations"][0]["physicalLocation"];
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap().to_owned();
+    Some((uri, place["region"]["startLine"].as_u64().unwrap()))
+}
+
+#[test]
+fn a_violation_points_at_the_line_that_its_plan_comes_from() {
+    let bench = Bench::with_worker("post('key-of-life-%d' % generation)\n");
+    bench.config(&format!("# the worker\n\n{}", bench.worker_section()), "");
+    let scenario = "# Found by hand.\n\nname = \"one-kill\"\nsummary = \"a kill\"\n\n[[fault]]\nat = \"provider:committed#1\"\ndo = \"kill\"\n";
+    bench.file("one-kill.toml", scenario);
+    let script = bench.path("worker.py").display().to_string();
+    let kill = ["--boundary", "provider:committed#1"];
+    let runs: [(&str, Vec<&str>, Option<(&str, u64)>); 4] = [
+        ("file", vec!["run", "--scenario", "one-kill.toml"], Some(("one-kill.toml", 3))),
+        ("replay", vec!["replay", "one-kill.toml"], Some(("one-kill.toml", 3))),
+        ("sweep", [&["run"], &kill[..]].concat(), Some(("killpoint.toml", 3))),
+        ("bare", [&["run"], &kill[..], &["--", "python3", &script]].concat(), None),
+    ];
+    for (name, words, place) in runs {
+        let report = format!("sarif={name}.sarif");
+        let at = words.iter().position(|word| *word == "--").unwrap_or(words.len());
+        let (words, worker) = words.split_at(at);
+        let said = bench.killpoint(&[words, &["--run-dir", name, "--report", &report], worker].concat());
+        let said = said.exits(Violated);
+        let found = first_place(&bench, &format!("{name}.sarif"));
+        assert_eq!(found, place.map(|(file, line)| (file.to_owned(), line)), "{name}: {said:?}");
+    }
+    assert!(read(&bench, "bare.sarif").contains("and no line of a file shows where"));
+    let said = bench.killpoint(&["report", "file", "--report", "annotations=-"]).exits(Violated);
+    assert!(said.out.contains("\n::error file=one-kill.toml,line=3,title="), "{said:?}");
+}
+
 #[test]
 fn a_report_replaces_the_old_one_in_one_step_and_keeps_its_mode() {
     use std::os::unix::fs::{PermissionsExt, symlink};
