@@ -1,7 +1,6 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
+use crate::preamble;
 use crate::progress::Bar;
 use crate::report_file::{self, STDOUT};
 use crate::show;
@@ -22,6 +22,11 @@ use crate::show;
 /// Where the counterexamples of a worker are kept: beside its configuration.
 pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
+/// Where the boundaries of a worker are stored: beside its configuration.
+pub(crate) fn boundaries_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/boundaries.toml")
 }
 
 /// Where the plans come from.
@@ -79,6 +84,17 @@ pub(crate) struct Selection {
     run_dir: Option<PathBuf>,
 }
 
+/// When colour is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// In a terminal, unless NO_COLOR is set; everywhere where CLICOLOR_FORCE is
+    Auto,
+    /// Whatever the environment says
+    Always,
+    /// Whatever the environment says
+    Never,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
@@ -88,6 +104,12 @@ pub(crate) struct Shown {
     /// Write a report to a file as well, such as json=report.json; `-` prints it; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
+    /// Say nothing before the report; errors and warnings are said all the same
+    #[arg(long, short)]
+    quiet: bool,
+    /// When the report is coloured; it says nothing by colour alone
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    color: Color,
 }
 
 /// Reports to write: format and file.
@@ -222,6 +244,20 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
 }
 
 impl Shown {
+    /// Says what will be started, and runs. For workers that are not our own.
+    pub(crate) fn run_announced(&self, request: RunRequest) -> ExitCode {
+        let around = preamble::look(&request.settings);
+        if self.format == Form::Text {
+            if !self.quiet {
+                show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
+            }
+            for warning in &around.warnings {
+                show::warn(warning);
+            }
+        }
+        self.run(RunRequest { warnings: around.warnings, ..request })
+    }
+
     /// Runs, shows, and gives the exit code.
     pub(crate) fn run(&self, request: RunRequest) -> ExitCode {
         let targets = match self.targets() {
@@ -229,10 +265,10 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
-        if let Err(code) = reachable(&targets, &folder) {
+        if let Err(code) = report_file::reachable(&targets, &folder) {
             return code;
         }
-        let bar = Arc::new(Bar::new(self.format == Form::Text));
+        let bar = Arc::new(Bar::new(self.format == Form::Text && !self.quiet));
         let outcome = command::block_on(async {
             bar.watch_signals();
             killpoint::run(request, &*bar).await
@@ -243,7 +279,7 @@ impl Shown {
             Ok(Err(error)) => {
                 let code = complain_of_run(&error, &folder, bar.was_cancelled());
                 if matches!(error, RunError::SetupFailed(_)) {
-                    write_what_there_is(&folder, &targets);
+                    report_file::write_what_there_is(&folder, &targets);
                 }
                 code
             }
@@ -278,12 +314,12 @@ impl Shown {
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)
-            .and_then(|format| show::write_stdout(format, view, &options(folder)));
+            .and_then(|format| show::write_stdout(format, view, &self.options(folder)));
         if let Err(failed) = printed {
             code = failed;
         }
         for (format, path) in targets {
-            if let Err(failed) = write_report(*format, view, folder, path) {
+            if let Err(failed) = report_file::deliver(*format, view, folder, path) {
                 let verdict = view.exit_code();
                 let (number, folder) = (verdict.code(), folder.display());
                 show::note(&format!(
@@ -294,6 +330,10 @@ impl Shown {
             }
         }
         code
+    }
+
+    fn options(&self, folder: &Path) -> Options {
+        Options { color: show::is_colored(self.color), width: show::width(), ..report_file::options(folder) }
     }
 
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
@@ -319,58 +359,6 @@ impl Shown {
                 Err(Diagnosed::one("bad-report", &what))
             }
         }
-    }
-}
-
-/// Complains of reports that can't be written, before anything is run for them.
-fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), ExitCode> {
-    let mut found = Ok(());
-    for (_, path) in targets {
-        if let Err(error) = report_file::probe(path, run_folder) {
-            show::complain(&format!(
-                "the report {} can't be written: {error}; nothing was run",
-                path.display()
-            ));
-            found = Err(ExitCode::SetupFailed);
-        }
-    }
-    found
-}
-
-/// Reports of a run whose set-up failed: whoever reads only them must not find none, or those of an earlier run.
-fn write_what_there_is(folder: &Path, targets: &Targets) {
-    let stored =
-        RunFolder::open(folder).and_then(|(folder, record)| Ok((folder.histories(&record)?, record)));
-    let Ok((histories, record)) = stored else { return };
-    let view = View::new(&record, &histories);
-    for (format, path) in targets {
-        // The exit code is that of the set-up, which was told already.
-        let _ = write_report(*format, &view, folder, path);
-    }
-}
-
-/// Writes one report to where it was asked for.
-fn write_report(
-    format: &'static dyn reports::Format,
-    view: &View,
-    folder: &Path,
-    path: &Path,
-) -> Result<(), ExitCode> {
-    let options = report_file::options(folder);
-    if path == Path::new(STDOUT) {
-        return show::write_stdout(format, view, &options);
-    }
-    report_file::write(format, view, &options, path).map_err(|error| {
-        show::complain(&format!("the report {} can't be written: {error}", path.display()));
-        ExitCode::SetupFailed
-    })
-}
-
-fn options(folder: &Path) -> Options {
-    Options {
-        color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        width: show::width(),
-        ..report_file::options(folder)
     }
 }
 

@@ -5,7 +5,9 @@
 
 mod command;
 mod diagnostics;
+mod gate;
 mod invocation;
+mod preamble;
 mod progress;
 mod report_file;
 mod show;

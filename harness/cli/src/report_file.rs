@@ -5,7 +5,12 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use killpoint::RunFolder;
+use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
+
+use crate::invocation::Targets;
+use crate::show;
 
 /// The path that means standard output.
 pub(crate) const STDOUT: &str = "-";
@@ -19,8 +24,45 @@ pub(crate) fn options(folder: &Path) -> Options {
     }
 }
 
+/// Complains of reports that can't be written, before anything is run for them.
+pub(crate) fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), ExitCode> {
+    let mut found = Ok(());
+    for (_, path) in targets {
+        if let Err(error) = probe(path, run_folder) {
+            let path = path.display();
+            show::complain(&format!("the report {path} can't be written: {error}; nothing was run"));
+            found = Err(ExitCode::SetupFailed);
+        }
+    }
+    found
+}
+
+/// Reports of a run whose set-up failed: whoever reads only them must not find none, or those of an earlier run.
+pub(crate) fn write_what_there_is(folder: &Path, targets: &Targets) {
+    let stored =
+        RunFolder::open(folder).and_then(|(folder, record)| Ok((folder.histories(&record)?, record)));
+    let Ok((histories, record)) = stored else { return };
+    let view = View::new(&record, &histories);
+    for (format, path) in targets {
+        // The exit code is that of the set-up, which was told already.
+        let _ = deliver(*format, &view, folder, path);
+    }
+}
+
+/// Writes one report to where it was asked for.
+pub(crate) fn deliver(format: &dyn Format, view: &View, folder: &Path, path: &Path) -> Result<(), ExitCode> {
+    let options = options(folder);
+    if path == Path::new(STDOUT) {
+        return show::write_stdout(format, view, &options);
+    }
+    write(format, view, &options, path).map_err(|error| {
+        show::complain(&format!("the report {} can't be written: {error}", path.display()));
+        ExitCode::SetupFailed
+    })
+}
+
 /// Writes a report, without colour. A file that was there is replaced in one step. A pipe or a device is written to.
-pub(crate) fn write(format: &dyn Format, view: &View, options: &Options, path: &Path) -> io::Result<()> {
+fn write(format: &dyn Format, view: &View, options: &Options, path: &Path) -> io::Result<()> {
     let put = |file: File| {
         let mut out = BufWriter::new(file);
         format.write(view, options, &mut out)?;
@@ -57,7 +99,7 @@ pub(crate) fn write(format: &dyn Format, view: &View, options: &Options, path: &
 
 /// Whether a report can be written, as far as that can be told before there is one. The run's folder and what is in
 /// it is made by the run.
-pub(crate) fn probe(path: &Path, run_folder: &Path) -> io::Result<()> {
+fn probe(path: &Path, run_folder: &Path) -> io::Result<()> {
     if path == Path::new(STDOUT) {
         return Ok(());
     }

@@ -2,8 +2,11 @@
 
 use std::io::{self, BufWriter, Write};
 
+use anstream::{AutoStream, ColorChoice};
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
+
+use crate::invocation::Color;
 
 /// Columns where there is no terminal to ask.
 const WIDTH_DEFAULT: usize = 100;
@@ -11,6 +14,16 @@ const WIDTH_DEFAULT: usize = 100;
 /// Columns of the terminal on standard output.
 pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
+}
+
+/// Whether a report on standard output is coloured. `--color` comes first; then, as everywhere, NO_COLOR before
+/// CLICOLOR_FORCE, and last whether there is a terminal that shows colour.
+pub(crate) fn is_colored(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+    }
 }
 
 /// Writes a report to standard output.
@@ -34,6 +47,11 @@ pub(crate) fn lines_to_stderr(text: &str) {
 /// Prints an error.
 pub(crate) fn complain(text: &str) {
     lines_to_stderr(&format!("error: {text}"));
+}
+
+/// Prints a warning.
+pub(crate) fn warn(text: &str) {
+    lines_to_stderr(&format!("warning: {text}"));
 }
 
 /// Prints advice.

@@ -8,8 +8,10 @@
 //! truth), [`finding`] and [`verdict`] (what follows from it), [`settings`] (what the user configured).
 
 pub mod catalog;
+pub mod changed;
 pub mod checklist;
 pub mod clock;
+pub mod credential;
 pub mod diagnostic;
 pub mod event;
 pub mod exit_code;
@@ -17,6 +19,7 @@ pub mod exploration;
 pub mod finding;
 pub mod history;
 pub mod hit;
+pub mod known;
 pub mod ledger;
 pub mod named_plan;
 pub mod plan;

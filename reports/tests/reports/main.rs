@@ -2,6 +2,7 @@
 
 mod annotations;
 mod every;
+mod gate;
 mod golden;
 mod json;
 mod junit;

@@ -3,11 +3,13 @@
 
 mod bare;
 mod bench;
+mod changed;
 mod clock;
 mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod gate;
 mod input;
 mod interruption;
 mod ledgers;
@@ -18,6 +20,7 @@ mod model;
 mod names;
 mod report_robustness;
 mod reports;
+mod safety;
 mod second_language;
 mod shards;
 mod workers;
