@@ -84,7 +84,7 @@ impl Format for Json {
 
 /// Escapes what serde_json leaves as it is though a terminal might obey it. Outside of strings JSON
 /// has only ASCII and line feeds, so that this can work on the whole text.
-fn escape_hazards(json: &str) -> String {
+pub(crate) fn escape_hazards(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !is_hazard(c) {

@@ -1,5 +1,6 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
 use killpoint::model::plan::duration_ms;
-use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SourceLine, SystemClock};
 use killpoint::reports::{self, Options, View};
 use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
@@ -16,6 +17,7 @@ use crate::command;
 use crate::diagnostics::{self, Diagnosed};
 use crate::preamble;
 use crate::progress::Bar;
+use crate::report_file::{self, STDOUT};
 use crate::show;
 
 /// Where the counterexamples of a worker are kept: beside its configuration.
@@ -100,7 +102,7 @@ pub(crate) struct Shown {
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Write a report to a file as well, such as json=report.json; may be given again
+    /// Write a report to a file as well, such as json=report.json; `-` prints it; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
     /// Say nothing before the report; errors and warnings are said all the same
@@ -214,7 +216,17 @@ pub(crate) fn folder_or_default(asked: Option<&PathBuf>) -> PathBuf {
 /// A scenario of the library.
 pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
     let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
-    diagnostics::value_of(loaded, entry.text)
+    let mut scenario = diagnostics::value_of(loaded, entry.text)?;
+    // The library is no file of the user.
+    scenario.plan.source = None;
+    Ok(scenario)
+}
+
+/// Where a configuration describes the worker.
+pub(crate) fn worker_line(config: &Path) -> SourceLine {
+    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let before = text.lines().position(|line| line.trim_start().starts_with("[worker]"));
+    SourceLine { file: config.display().to_string(), line: before.map_or(1, |before| before as u32 + 1) }
 }
 
 /// A scenario by name, or from a file.
@@ -252,6 +264,9 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
+        if let Err(code) = report_file::reachable(&targets, &folder) {
+            return code;
+        }
         let bar = Arc::new(Bar::new(self.format == Form::Text && !self.quiet));
         let outcome = command::block_on(async {
             bar.watch_signals();
@@ -260,7 +275,13 @@ impl Shown {
         bar.clear();
         match outcome {
             Err(code) => code,
-            Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
+            Ok(Err(error)) => {
+                let code = complain_of_run(&error, &folder, bar.was_cancelled());
+                if matches!(error, RunError::SetupFailed(_)) {
+                    report_file::write_what_there_is(&folder, &targets);
+                }
+                code
+            }
             Ok(Ok(finished)) => {
                 let view = View::new(&finished.record, &finished.histories);
                 self.show(&view, finished.folder.path(), &targets)
@@ -294,18 +315,21 @@ impl Shown {
             code = failed;
         }
         for (format, path) in targets {
-            if let Err(error) = show::write_file(*format, view, folder, path) {
-                let what = format!("the report {} can't be written: {error}", path.display());
-                Diagnosed::one(Code::ReportUnwritten, &what).complain();
-                code = ExitCode::SetupFailed;
+            if let Err(failed) = report_file::deliver(*format, view, folder, path) {
+                let verdict = view.exit_code();
+                let (number, folder) = (verdict.code(), folder.display());
+                show::note(&format!(
+                    "the verdict stands: {}, exit code {number}; it is kept in {folder}",
+                    view.verdict
+                ));
+                code = failed;
             }
         }
         code
     }
 
     fn options(&self, folder: &Path) -> Options {
-        let run_dir = Some(folder.display().to_string());
-        Options { color: show::is_colored(self.color), width: show::width(), run_dir }
+        Options { color: show::is_colored(self.color), width: show::width(), ..report_file::options(folder) }
     }
 
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
@@ -321,7 +345,16 @@ impl Shown {
             })?;
             Ok((format, PathBuf::from(path)))
         };
-        self.report.iter().map(one).collect()
+        let targets: Targets = self.report.iter().map(one).collect::<Result<_, _>>()?;
+        let mut paths = BTreeSet::new();
+        match targets.iter().find(|(_, path)| path != Path::new(STDOUT) && !paths.insert(path)) {
+            None => Ok(targets),
+            Some((_, path)) => {
+                let what =
+                    format!("--report: two reports go to {}; give each a file of its own", path.display());
+                Err(Diagnosed::one(Code::BadReport, &what))
+            }
+        }
     }
 }
 

@@ -14,6 +14,7 @@ mod invocation;
 mod names;
 mod preamble;
 mod progress;
+mod report_file;
 mod show;
 mod usage;
 

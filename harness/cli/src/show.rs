@@ -1,8 +1,6 @@
 //! Writing to the two streams and to files. A closed pipe ends the program quietly.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
 use anstream::{AutoStream, ColorChoice};
 use killpoint::model::ExitCode;
@@ -34,14 +32,6 @@ pub(crate) fn is_colored(color: Color) -> bool {
 pub(crate) fn write_stdout(format: &dyn Format, view: &View, options: &Options) -> Result<(), ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     written(format.write(view, options, &mut out).and_then(|()| out.flush()))
-}
-
-/// Writes a report to a file, without colour.
-pub(crate) fn write_file(format: &dyn Format, view: &View, folder: &Path, path: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    let options = Options { run_dir: Some(folder.display().to_string()), ..Options::default() };
-    format.write(view, &options, &mut out)?;
-    out.flush()
 }
 
 /// Prints data.

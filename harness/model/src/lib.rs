@@ -44,7 +44,7 @@ pub use history::History;
 pub use hit::{HitName, Source};
 pub use json_words::json_words;
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
-pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule};
+pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule, SourceLine};
 pub use run::{RunRecord, TrialRecord};
 pub use settings::Settings;
 pub use shard::{MergedRecord, PlannedTrial, ShardRecord};

@@ -7,7 +7,7 @@ use crate::changed::ChangedRecord;
 use crate::checklist::{HostFacts, RunProfile};
 use crate::exploration::{Exploration, RegressionOutcome};
 use crate::known::BaselineRecord;
-use crate::plan::Plan;
+use crate::plan::{Plan, SourceLine};
 use crate::settings::Settings;
 use crate::shard::{MergedRecord, ShardRecord};
 use crate::text_enum::text_enum;
@@ -52,6 +52,9 @@ pub struct TrialRecord {
     /// In a merged run the part that ran it. It was compared with the baselines of that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<u32>,
+    /// The scenario file that the plan comes from, else the configuration of the worker; absent where there is neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceLine>,
 }
 
 impl TrialRecord {

@@ -11,7 +11,7 @@ use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::code::Code;
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, scenario};
+use crate::invocation::{Selection, Shown, folder_or_default, scenario, worker_line};
 use crate::preamble::Environment;
 use crate::show;
 
@@ -62,6 +62,7 @@ impl Replay {
             repeat: self.repeat.get(),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
+            source: matches!(target, Target::Config).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
         };
         Ok((request, target))
@@ -84,6 +85,10 @@ impl Replay {
         Ok((token.plan, token.target, token.settings_id))
     }
 
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
+    }
+
     fn settings(&self, target: &Target) -> Result<(Settings, String), Diagnosed> {
         match target {
             Target::Demo { .. } if self.config.is_some() => {
@@ -97,7 +102,7 @@ impl Replay {
                 Ok((settings, format!("killpoint demo{words}")))
             }
             Target::Config => {
-                let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
+                let path = self.config_path();
                 let words = self.environment.words();
                 let replay = format!("killpoint run --config '{}'{words}", path.display());
                 Ok((self.environment.of(load_config(&path)?), replay))

@@ -9,7 +9,7 @@ use killpoint::{RunRequest, scenarios};
 use crate::code::Code;
 use crate::diagnostics::Diagnosed;
 use crate::gate::Gate;
-use crate::invocation::{Selection, Shown, boundaries_beside, regressions_beside};
+use crate::invocation::{Selection, Shown, boundaries_beside, regressions_beside, worker_line};
 use crate::preamble::Environment;
 
 /// Where the configuration is read from unless told otherwise.
@@ -58,6 +58,7 @@ impl Run {
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),
             replay,
+            source: self.command.is_empty().then(|| worker_line(&self.config_path())),
             regressions: self.command.is_empty().then(|| regressions_beside(&self.config_path())),
             ..RunRequest::sweep(settings, "")
         };

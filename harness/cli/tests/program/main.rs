@@ -19,6 +19,7 @@ mod machine;
 mod marks;
 mod model;
 mod names;
+mod report_robustness;
 mod reports;
 mod safety;
 mod second_language;
