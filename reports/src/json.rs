@@ -15,7 +15,7 @@ pub const REPORT_FORMAT: &str = "killpoint-report";
 
 /// Version of the JSON report: major, minor. A higher minor adds fields; a higher major changes or
 /// removes some.
-pub const REPORT_VERSION: (u32, u32) = (1, 2);
+pub const REPORT_VERSION: (u32, u32) = (1, 3);
 
 /// A JSON report: the view, with what a reader needs to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -30,7 +30,7 @@ pub struct JsonReport<'a> {
     /// The exit code of the run.
     pub exit_code: u8,
     /// What the exit code means.
-    pub exit_meaning: &'static str,
+    pub exit_meaning: String,
     /// Everything else.
     #[serde(flatten)]
     pub view: &'a View,
@@ -45,7 +45,7 @@ impl<'a> JsonReport<'a> {
             version: REPORT_VERSION,
             run_dir: options.run_dir.as_deref(),
             exit_code: exit_code.code(),
-            exit_meaning: exit_code.meaning(),
+            exit_meaning: view.exit_meaning(),
             view,
         }
     }
@@ -84,7 +84,7 @@ impl Format for Json {
 
 /// Escapes what serde_json leaves as it is though a terminal might obey it. Outside of strings JSON
 /// has only ASCII and line feeds, so that this can work on the whole text.
-fn escape_hazards(json: &str) -> String {
+pub(crate) fn escape_hazards(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !is_hazard(c) {

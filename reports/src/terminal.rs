@@ -4,13 +4,15 @@ mod block;
 mod checklist;
 mod closing;
 mod exploration;
+mod gate;
 mod page;
 mod table;
 
 use std::io::{self, Write};
 
-use killpoint_model::{Entry, ExitCode, Verdict};
+use killpoint_model::{Entry, Verdict};
 
+pub(crate) use self::block::quoted;
 use self::page::{Page, Tone, span};
 use crate::{Format, Options, Tally, View};
 
@@ -69,8 +71,17 @@ fn header(page: &mut Page, view: &View) -> io::Result<()> {
     page.text(2, &[span(Tone::Dim, format!("killpoint {}", view.command_line.join(" ")))])
 }
 
-/// Whether this is a part of a run, or was put together from parts.
+/// Whether this is a part of a run, or was put together from parts, and what of it does not count or was not done.
 fn parts(view: &View) -> String {
+    let known = view.baseline.as_ref().map_or(0, |baseline| baseline.known.len() as u32);
+    let count = |number, noun, end| match number {
+        0 => String::new(),
+        number => format!("{}{end} · ", counted(number, noun)),
+    };
+    [divided(view), count(known, "known violation", ""), count(view.skipped(), "trial", " left out")].concat()
+}
+
+fn divided(view: &View) -> String {
     match (&view.shard, &view.merged) {
         (Some(shard), _) => format!("shard {}/{} alone · ", shard.index, shard.count),
         (None, Some(merged)) => {
@@ -82,20 +93,19 @@ fn parts(view: &View) -> String {
 }
 
 fn summary(page: &mut Page, view: &View) -> io::Result<()> {
-    let exit: ExitCode = view.exit_code();
     let result = format!(
         "{}: {}{} · exit code {}: {}",
         mark_and_word(Some(view.verdict)),
         shares(view.tally),
         missing(view),
-        exit.code(),
-        exit.meaning()
+        view.exit_code().code(),
+        view.exit_meaning()
     );
     page.text(0, &[span(tone_of(Some(view.verdict)), result)])
 }
 
 /// `2 violated, 1 holds of 3 trials`.
-fn shares(tally: Tally) -> String {
+pub(crate) fn shares(tally: Tally) -> String {
     let parts: Vec<String> = tally.parts().iter().map(|(trials, word)| format!("{trials} {word}")).collect();
     if parts.is_empty() {
         return "no trials".to_owned();
@@ -103,14 +113,16 @@ fn shares(tally: Tally) -> String {
     format!("{} of {}", parts.join(", "), counted(tally.trials, "trial"))
 }
 
-/// `, 3 missing`, where a merged run is not whole.
+/// `, 3 missing` where a merged run is not whole, and `, 40 left out` where a run was narrowed.
 fn missing(view: &View) -> String {
     let missing = view.merged.as_ref().map_or(0, |merged| merged.missing.len());
-    if missing == 0 { String::new() } else { format!(", {missing} missing") }
+    let missing = if missing == 0 { String::new() } else { format!(", {missing} missing") };
+    let skipped = view.skipped();
+    if skipped == 0 { missing } else { format!("{missing}, {skipped} left out") }
 }
 
 /// The symbol and the word of a verdict; `None` is a trial that was not judged.
-const fn mark_and_word(verdict: Option<Verdict>) -> &'static str {
+pub(crate) const fn mark_and_word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Holds) => "✓ holds",
         Some(Verdict::Vacuous) => "○ vacuous",
@@ -137,7 +149,7 @@ fn more(page: &mut Page, indent: usize, all: usize, shown_max: usize) -> io::Res
 }
 
 /// `event 8`, `events 8, 15`, `events 1, 2, … 30 more`.
-fn events_text(events: &[u64]) -> String {
+pub(crate) fn events_text(events: &[u64]) -> String {
     let named: Vec<String> = events.iter().take(EVENTS_MAX).map(u64::to_string).collect();
     let more = match events.len().saturating_sub(EVENTS_MAX) {
         0 => String::new(),
@@ -151,12 +163,12 @@ fn events_text(events: &[u64]) -> String {
 }
 
 /// `1 trial`, `2 trials`.
-fn counted(number: u32, noun: &str) -> String {
+pub(crate) fn counted(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `210ms`, `2.31s`, `4m07s`.
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
         1000..60_000 => format!("{}.{:02}s", ms / 1000, ms % 1000 / 10),

@@ -2,6 +2,7 @@
 //! out itself. Computed once from the record and the histories; every format works on it.
 
 mod detail;
+mod gate;
 mod ledger_changes;
 mod narrate;
 mod narrate_control;
@@ -12,11 +13,12 @@ mod timeline;
 
 use std::collections::BTreeMap;
 
+use killpoint_model::changed::ChangedRecord;
 use killpoint_model::checklist::{HostFacts, RunProfile};
 use killpoint_model::exploration::Exploration;
-use killpoint_model::run::TrialRole;
+use killpoint_model::known::Baseline;
 use killpoint_model::settings::Promise;
-use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, TrialRecord, Verdict};
+use killpoint_model::{History, MergedRecord, RunRecord, TrialRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -82,6 +84,12 @@ pub struct View {
     /// From which parts the run was put together, and what is not there; absent where it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergedRecord>,
+    /// The trials held against a file of known failures; absent where none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// What changed since the stored boundaries, and what was left out for it; absent where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedRecord>,
 }
 
 /// One part of a divided run.
@@ -144,24 +152,8 @@ impl View {
                 planned: shard.planned.len() as u32,
             }),
             merged: record.merged.clone(),
-        }
-    }
-
-    /// What the process that made the run tells its caller. A violation is one, with or without a fault;
-    /// a fault-free baseline that does not hold otherwise, or that could not be judged, is a failed set-up:
-    /// nothing can be compared with it.
-    pub fn exit_code(&self) -> ExitCode {
-        let baseline_fails =
-            self.rows.iter().any(|row| row.role != TrialRole::Faulted && row.verdict != Some(Verdict::Holds));
-        if self.interrupted {
-            ExitCode::Interrupted
-        } else if self.verdict == Verdict::Violated {
-            // A violation without any fault is a violation all the more.
-            ExitCode::Violated
-        } else if baseline_fails {
-            ExitCode::SetupFailed
-        } else {
-            self.verdict.into()
+            baseline: Baseline::of(record),
+            changed: record.changed.clone(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
-use std::io::IsTerminal;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,26 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
 use killpoint::model::plan::duration_ms;
-use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SourceLine, SystemClock};
 use killpoint::reports::{self, Options, View};
 use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
+use crate::code::Code;
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
+use crate::preamble;
 use crate::progress::Bar;
+use crate::report_file::{self, STDOUT};
 use crate::show;
 
 /// Where the counterexamples of a worker are kept: beside its configuration.
 pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
+/// Where the boundaries of a worker are stored: beside its configuration.
+pub(crate) fn boundaries_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/boundaries.toml")
 }
 
 /// Where the plans come from.
@@ -77,15 +85,32 @@ pub(crate) struct Selection {
     run_dir: Option<PathBuf>,
 }
 
+/// When colour is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// In a terminal, unless NO_COLOR is set; everywhere where CLICOLOR_FORCE is
+    Auto,
+    /// Whatever the environment says
+    Always,
+    /// Whatever the environment says
+    Never,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Write a report to a file as well, such as json=report.json; may be given again
+    /// Write a report to a file as well, such as json=report.json; `-` prints it; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
+    /// Say nothing before the report; errors and warnings are said all the same
+    #[arg(long, short)]
+    quiet: bool,
+    /// When the report is coloured; it says nothing by colour alone
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    color: Color,
 }
 
 /// Reports to write: format and file.
@@ -114,7 +139,7 @@ impl Selection {
             (2, time) => Ok(Some(SecondLevel { time })),
             (_, None) => Ok(None),
             (_, Some(_)) => Err(Diagnosed::one(
-                "bad-depth",
+                killpoint::Code::BadDepth,
                 "--time limits the trials of depth 2, and the depth is 1; give --depth 2, or leave --time out",
             )),
         }
@@ -145,15 +170,13 @@ impl Selection {
         };
         if !self.scenario.is_empty() || !self.boundary.is_empty() || self.strategy.is_some() {
             let what = "--profile chooses the trials itself; leave --scenario, --boundary and --strategy out";
-            return Err(Diagnosed::one("two-strategies", what));
+            return Err(Diagnosed::one(Code::TwoStrategies, what));
         }
         let name: ProfileName = name
             .parse()
-            .map_err(|error| Diagnosed::one("unknown-profile", &format!("--profile: {error}")))?;
-        let (strategy, profile) = killpoint::profile(name, settings).map_err(|error| match error {
-            RunError::Invalid(problems) => Diagnosed::plain(problems),
-            other => Diagnosed::one("bad-profile", &other.to_string()),
-        })?;
+            .map_err(|error| Diagnosed::one(Code::UnknownProfile, &format!("--profile: {error}")))?;
+        let (strategy, profile) =
+            killpoint::profile(name, settings).map_err(|error| Diagnosed::plain(error.diagnostics()))?;
         Ok((strategy, Some(profile)))
     }
 
@@ -162,12 +185,12 @@ impl Selection {
         if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep))
         {
             let what = "--scenario and a sweep (--boundary, --strategy sweep) exclude each other; run them one by one";
-            return Err(Diagnosed::one("two-strategies", what));
+            return Err(Diagnosed::one(Code::TwoStrategies, what));
         }
         if !self.boundary.is_empty() {
             let parse = |text: &String| {
                 text.parse::<HitName>()
-                    .map_err(|error| Diagnosed::one("unknown-boundary", &error.to_string()))
+                    .map_err(|error| Diagnosed::one(killpoint::Code::UnknownBoundary, &error.to_string()))
             };
             let hits = self.boundary.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             return Ok(Some(killpoint::Strategy::Boundaries(hits)));
@@ -193,7 +216,17 @@ pub(crate) fn folder_or_default(asked: Option<&PathBuf>) -> PathBuf {
 /// A scenario of the library.
 pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
     let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
-    diagnostics::value_of(loaded, entry.text)
+    let mut scenario = diagnostics::value_of(loaded, entry.text)?;
+    // The library is no file of the user.
+    scenario.plan.source = None;
+    Ok(scenario)
+}
+
+/// Where a configuration describes the worker.
+pub(crate) fn worker_line(config: &Path) -> SourceLine {
+    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let before = text.lines().position(|line| line.trim_start().starts_with("[worker]"));
+    SourceLine { file: config.display().to_string(), line: before.map_or(1, |before| before as u32 + 1) }
 }
 
 /// A scenario by name, or from a file.
@@ -203,13 +236,27 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
         return load_library(entry).map(|scenario| scenario.plan);
     }
     if !Path::new(name).is_file() {
-        return Err(Diagnosed::one("unknown-scenario", &scenarios::unknown_scenario(name)));
+        return Err(Diagnosed::one(killpoint::Code::UnknownScenario, &scenarios::unknown_scenario(name)));
     }
     diagnostics::load(Path::new(name), |text, file| scenarios::load_scenario(text, file, &catalog))
         .map(|scenario| scenario.plan)
 }
 
 impl Shown {
+    /// Says what will be started, and runs. For workers that are not our own.
+    pub(crate) fn run_announced(&self, request: RunRequest) -> ExitCode {
+        let around = preamble::look(&request.settings);
+        if self.format == Form::Text {
+            if !self.quiet {
+                show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
+            }
+            for warning in &around.warnings {
+                Diagnosed::warning(Code::RealSurroundings, warning).complain();
+            }
+        }
+        self.run(RunRequest { warnings: around.warnings, ..request })
+    }
+
     /// Runs, shows, and gives the exit code.
     pub(crate) fn run(&self, request: RunRequest) -> ExitCode {
         let targets = match self.targets() {
@@ -217,7 +264,10 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
-        let bar = Arc::new(Bar::new(self.format == Form::Text));
+        if let Err(code) = report_file::reachable(&targets, &folder) {
+            return code;
+        }
+        let bar = Arc::new(Bar::new(self.format == Form::Text && !self.quiet));
         let outcome = command::block_on(async {
             bar.watch_signals();
             killpoint::run(request, &*bar).await
@@ -225,7 +275,13 @@ impl Shown {
         bar.clear();
         match outcome {
             Err(code) => code,
-            Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
+            Ok(Err(error)) => {
+                let code = complain_of_run(&error, &folder, bar.was_cancelled());
+                if matches!(error, RunError::SetupFailed(_)) {
+                    report_file::write_what_there_is(&folder, &targets);
+                }
+                code
+            }
             Ok(Ok(finished)) => {
                 let view = View::new(&finished.record, &finished.histories);
                 self.show(&view, finished.folder.path(), &targets)
@@ -244,10 +300,7 @@ impl Shown {
             Ok((histories, folder, record)) => {
                 self.show(&View::new(&record, &histories), folder.path(), targets)
             }
-            Err(error) => {
-                show::complain(&error.to_string());
-                error.exit_code()
-            }
+            Err(error) => diagnostics::complain_of_run(&error),
         }
     }
 
@@ -257,59 +310,65 @@ impl Shown {
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)
-            .and_then(|format| show::write_stdout(format, view, &options(folder)));
+            .and_then(|format| show::write_stdout(format, view, &self.options(folder)));
         if let Err(failed) = printed {
             code = failed;
         }
         for (format, path) in targets {
-            if let Err(error) = show::write_file(*format, view, folder, path) {
-                show::complain(&format!("the report {} can't be written: {error}", path.display()));
-                code = ExitCode::SetupFailed;
+            if let Err(failed) = report_file::deliver(*format, view, folder, path) {
+                let verdict = view.exit_code();
+                let (number, folder) = (verdict.code(), folder.display());
+                show::note(&format!(
+                    "the verdict stands: {}, exit code {number}; it is kept in {folder}",
+                    view.verdict
+                ));
+                code = failed;
             }
         }
         code
     }
 
+    fn options(&self, folder: &Path) -> Options {
+        Options { color: show::is_colored(self.color), width: show::width(), ..report_file::options(folder) }
+    }
+
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
     pub(crate) fn targets(&self) -> Result<Targets, Diagnosed> {
         let one = |text: &String| {
-            let (name, path) = text
-                .split_once('=')
-                .ok_or_else(|| Diagnosed::one("bad-report", &format!("`{text}`: a report is FORMAT=PATH")))?;
+            let (name, path) = text.split_once('=').ok_or_else(|| {
+                Diagnosed::one(Code::BadReport, &format!("`{text}`: a report is FORMAT=PATH"))
+            })?;
             let format = reports::find(name).ok_or_else(|| {
                 let names: Vec<&str> = reports::entries().iter().map(|entry| entry.name).collect();
                 let what = killpoint::model::diagnostic::UnknownWord::new(name, names);
-                Diagnosed::one("unknown-format", &format!("--report: {what}"))
+                Diagnosed::one(Code::UnknownFormat, &format!("--report: {what}"))
             })?;
             Ok((format, PathBuf::from(path)))
         };
-        self.report.iter().map(one).collect()
-    }
-}
-
-fn options(folder: &Path) -> Options {
-    Options {
-        color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        width: show::width(),
-        run_dir: Some(folder.display().to_string()),
+        let targets: Targets = self.report.iter().map(one).collect::<Result<_, _>>()?;
+        let mut paths = BTreeSet::new();
+        match targets.iter().find(|(_, path)| path != Path::new(STDOUT) && !paths.insert(path)) {
+            None => Ok(targets),
+            Some((_, path)) => {
+                let what =
+                    format!("--report: two reports go to {}; give each a file of its own", path.display());
+                Err(Diagnosed::one(Code::BadReport, &what))
+            }
+        }
     }
 }
 
 fn complain_of_run(error: &RunError, folder: &Path, interrupted: bool) -> ExitCode {
     if interrupted {
-        show::complain(&format!("interrupted; what was recorded is in {}", folder.display()));
+        let what = format!("interrupted; what was recorded is in {}", folder.display());
+        Diagnosed::one(Code::Interrupted, &what).complain();
         return ExitCode::Interrupted;
     }
-    match error {
-        RunError::Invalid(problems) => Diagnosed::plain(problems.clone()).complain(),
-        other => {
-            show::complain(&other.to_string());
-            if folder.join("run.json").is_file() {
-                show::note(&format!("what was recorded is in {}", folder.display()));
-            }
-            other.exit_code()
-        }
+    let code = diagnostics::complain_of_run(error);
+    if !matches!(error, RunError::Invalid(_)) && folder.join("run.json").is_file() {
+        show::note(&format!("what was recorded is in {}", folder.display()));
     }
+    code
 }
 
 /// A time with its unit.

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use killpoint_model::history::{History, HistoryError};
 use killpoint_model::run::RUN_VERSION;
-use killpoint_model::{RunRecord, TrialRecord};
+use killpoint_model::{RunRecord, TrialRecord, json_words};
 
 use crate::error::RunError;
+use crate::text_file::os_words;
 
 /// The directory of one run.
 #[derive(Debug, Clone)]
@@ -40,10 +41,10 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<(Self, RunRecord), RunError> {
         let file = path.join("run.json");
         let bad = |why: String| RunError::BadRun { path: file.clone(), why };
-        let text = fs::read_to_string(&file).map_err(|error| bad(error.to_string()))?;
+        let text = fs::read_to_string(&file).map_err(|error| bad(os_words(&error)))?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
             let copied = if error.is_eof() { "; it is cut short: was it copied whole?" } else { "" };
-            bad(format!("{error}{copied}"))
+            bad(format!("{}{copied}", json_words(&error)))
         })?;
         if value.get("format").and_then(|format| format.as_str()) != Some("killpoint-run") {
             return Err(bad("this is no killpoint run".into()));
@@ -58,7 +59,7 @@ impl RunFolder {
                 "run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it"
             )));
         }
-        let record = serde_json::from_value(value).map_err(|error| bad(error.to_string()))?;
+        let record = serde_json::from_str(&text).map_err(|error| bad(json_words(&error)))?;
         Ok((Self { path: path.to_owned() }, record))
     }
 
@@ -105,7 +106,7 @@ impl RunFolder {
     pub fn history(&self, folder: &str) -> Result<History, RunError> {
         let path = self.trial(folder).join("history.jsonl");
         let text = fs::read(&path)
-            .map_err(|error| RunError::BadRun { path: path.clone(), why: error.to_string() })?;
+            .map_err(|error| RunError::BadRun { path: path.clone(), why: os_words(&error) })?;
         // A worker's bytes are JSON-escaped, so anything that is no UTF-8 is damage, and shows as a bad line.
         History::parse(&String::from_utf8_lossy(&text))
             .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, EventKind};
+use crate::json_words::json_words;
 use crate::ledger::{LedgerRow, LedgerView};
 use crate::provider::{Attempt, Counters, Effect, ProviderEvent};
 
@@ -73,7 +74,7 @@ impl History {
         let mut lines = text.split_inclusive('\n').enumerate();
         let first = lines.next().map_or("", |(_, line)| line);
         let header: Header =
-            serde_json::from_str(first.trim_end()).map_err(|e| HistoryError::NoHeader(e.to_string()))?;
+            serde_json::from_str(first.trim_end()).map_err(|e| HistoryError::NoHeader(json_words(&e)))?;
         if header.format != "killpoint-history" {
             return Err(HistoryError::NoHeader(format!("the format is `{}`", header.format)));
         }
@@ -90,7 +91,7 @@ impl History {
                     return Err(HistoryError::BadLine { line: index + 1, why });
                 }
                 Err(_) if !line.ends_with('\n') => cut = true,
-                Err(e) => return Err(HistoryError::BadLine { line: index + 1, why: e.to_string() }),
+                Err(e) => return Err(HistoryError::BadLine { line: index + 1, why: json_words(&e) }),
             }
         }
         let ended = matches!(events.last().map(|event| &event.event), Some(EventKind::TrialEnded));

@@ -8,8 +8,11 @@
 //! truth), [`finding`] and [`verdict`] (what follows from it), [`settings`] (what the user configured).
 
 pub mod catalog;
+pub mod changed;
 pub mod checklist;
 pub mod clock;
+mod code;
+pub mod credential;
 pub mod diagnostic;
 pub mod event;
 pub mod exit_code;
@@ -17,6 +20,8 @@ pub mod exploration;
 pub mod finding;
 pub mod history;
 pub mod hit;
+mod json_words;
+pub mod known;
 pub mod ledger;
 pub mod named_plan;
 pub mod plan;
@@ -30,14 +35,16 @@ pub mod verdict;
 
 pub use catalog::{Catalog, Entry};
 pub use clock::{Clock, ManualClock, SystemClock};
+pub use code::DiagnosticCode;
 pub use diagnostic::{Diagnostic, Severity, Span};
 pub use event::{Event, EventKind};
 pub use exit_code::ExitCode;
 pub use finding::{Finding, InvariantOutcome, InvariantStatus};
 pub use history::History;
 pub use hit::{HitName, Source};
+pub use json_words::json_words;
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
-pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule};
+pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule, SourceLine};
 pub use run::{RunRecord, TrialRecord};
 pub use settings::Settings;
 pub use shard::{MergedRecord, PlannedTrial, ShardRecord};

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::page::{Page, Tone, span};
-use super::{counted, events_text, more, summary};
+use super::{counted, events_text, gate, more, summary};
 use crate::{Boundary, Precision, TrialNote, View};
 
 /// Most sentences of one list.
@@ -16,6 +16,12 @@ pub(super) fn write(page: &mut Page, view: &View, run_dir: Option<&str>) -> io::
     containments(page, view)?;
     notes(page, view)?;
     divided(page, view)?;
+    if let Some(baseline) = &view.baseline {
+        gate::baseline(page, baseline)?;
+    }
+    if let Some(changed) = &view.changed {
+        gate::changed(page, changed)?;
+    }
     not_shown(page, view)?;
     list(page, "warnings", &view.warnings)?;
     if let Some(run_dir) = run_dir {

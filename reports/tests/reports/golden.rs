@@ -66,6 +66,8 @@ pub(crate) fn golden() -> Golden {
             host: Some(HostFacts { file_system: Some("ext4".into()), ..HostFacts::default() }),
             shard: None,
             merged: None,
+            baseline: None,
+            changed: None,
         },
         histories: histories
             .into_iter()
@@ -141,6 +143,7 @@ pub(crate) fn trial(folder: &str, role: TrialRole, plan: Plan, verdict: TrialVer
         replay: format!("killpoint replay .killpoint/runs/0001/{folder}"),
         duration_ms: 312,
         shard: None,
+        source: None,
     }
 }
 

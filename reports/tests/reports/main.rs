@@ -1,7 +1,13 @@
 //! Reports of a hand-made run, in every format.
 
+mod annotations;
+mod every;
+mod gate;
 mod golden;
 mod json;
+mod junit;
+mod markdown;
+mod sarif;
 mod terminal;
 mod view;
 

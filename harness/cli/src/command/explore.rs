@@ -11,7 +11,8 @@ use killpoint::{ExploreRequest, RunRequest, Strategy};
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time};
+use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time, worker_line};
+use crate::preamble::Environment;
 
 /// How long new plans are drawn unless told otherwise.
 const TIME_DEFAULT: Duration = Duration::from_secs(60);
@@ -51,15 +52,22 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["run_dir", "seed"])]
     resume: Option<PathBuf>,
     #[command(flatten)]
+    environment: Environment,
+    #[command(flatten)]
     shown: Shown,
 }
 
 impl Explore {
     pub(crate) fn run(self) -> ExitCode {
         match self.request() {
-            Ok(request) => self.shown.run(request),
+            Ok(request) if self.demo => self.shown.run(request),
+            Ok(request) => self.shown.run_announced(request),
             Err(problems) => problems.complain(),
         }
+    }
+
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
     }
 
     fn request(&self) -> Result<RunRequest, Diagnosed> {
@@ -70,9 +78,9 @@ impl Explore {
             let folder = Path::new("killpoint/demo-regressions").join(bug.as_deref().unwrap_or("right"));
             (settings, Target::Demo { bug }, format!("killpoint demo{words}"), folder)
         } else {
-            let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
-            let settings = load_config(&path)?;
-            let replay = format!("killpoint run --config '{}'", path.display());
+            let path = self.config_path();
+            let settings = self.environment.of(load_config(&path)?);
+            let replay = format!("killpoint run --config '{}'{}", path.display(), self.environment.words());
             (settings, Target::Config, replay, regressions_beside(&path))
         };
         let exploring = ExploreRequest {
@@ -89,6 +97,7 @@ impl Explore {
             jobs: Selection::jobs_or_default(self.jobs),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
+            source: (!self.demo).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder)
         })
     }

@@ -9,8 +9,10 @@ use killpoint::{RunRequest, Strategy, worker_id};
 
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
+use crate::code::Code;
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, scenario};
+use crate::invocation::{Selection, Shown, folder_or_default, scenario, worker_line};
+use crate::preamble::Environment;
 use crate::show;
 
 /// Arguments of `replay`.
@@ -32,18 +34,21 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     #[command(flatten)]
+    environment: Environment,
+    #[command(flatten)]
     shown: Shown,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> ExitCode {
         match self.request() {
-            Ok(request) => self.shown.run(request),
+            Ok((request, Target::Demo { .. })) => self.shown.run(request),
+            Ok((request, Target::Config)) => self.shown.run_announced(request),
             Err(problems) => problems.complain(),
         }
     }
 
-    fn request(&self) -> Result<RunRequest, Diagnosed> {
+    fn request(&self) -> Result<(RunRequest, Target), Diagnosed> {
         let (plan, target, noted) = self.plan()?;
         let (settings, replay) = self.settings(&target)?;
         if noted.is_some_and(|noted| noted != worker_id(&settings)) {
@@ -51,14 +56,16 @@ impl Replay {
                 "the worker's settings differ from those that the token was made with; its verdict may differ, too",
             );
         }
-        Ok(RunRequest {
+        let request = RunRequest {
             strategy: Strategy::Scenarios(vec![plan]),
             jobs: Selection::jobs_or_default(self.jobs),
             repeat: self.repeat.get(),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
+            source: matches!(target, Target::Config).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
-        })
+        };
+        Ok((request, target))
     }
 
     /// The plan, its worker, and the settings that it was made with where that is known.
@@ -66,9 +73,20 @@ impl Replay {
         if Path::new(&self.what).is_file() {
             return Ok((scenario(&self.what)?, Target::Config, None));
         }
+        if !self.what.trim_start().starts_with("kp") {
+            let what = format!(
+                "`{}` is neither a replay token nor a file; copy the token whole, it begins with kp1:, or name a scenario file",
+                self.what
+            );
+            return Err(Diagnosed::one(Code::BadToken, &what));
+        }
         let token =
-            Token::decode(&self.what).map_err(|error| Diagnosed::one("bad-token", &error.to_string()))?;
+            Token::decode(&self.what).map_err(|error| Diagnosed::one(Code::BadToken, &error.to_string()))?;
         Ok((token.plan, token.target, token.settings_id))
+    }
+
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
     }
 
     fn settings(&self, target: &Target) -> Result<(Settings, String), Diagnosed> {
@@ -76,7 +94,7 @@ impl Replay {
             Target::Demo { .. } if self.config.is_some() => {
                 let what =
                     "the token is of the built-in worker, and --config names another one; leave --config out";
-                Err(Diagnosed::one("two-workers", what))
+                Err(Diagnosed::one(Code::TwoWorkers, what))
             }
             Target::Demo { bug } => {
                 let words = bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
@@ -84,8 +102,10 @@ impl Replay {
                 Ok((settings, format!("killpoint demo{words}")))
             }
             Target::Config => {
-                let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
-                Ok((load_config(&path)?, format!("killpoint run --config '{}'", path.display())))
+                let path = self.config_path();
+                let words = self.environment.words();
+                let replay = format!("killpoint run --config '{}'{words}", path.display());
+                Ok((self.environment.of(load_config(&path)?), replay))
             }
         }
     }

@@ -3,11 +3,13 @@
 
 mod bare;
 mod bench;
+mod changed;
 mod clock;
 mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod gate;
 mod init;
 mod input;
 mod interruption;
@@ -17,7 +19,10 @@ mod machine;
 mod marks;
 mod model;
 mod names;
+mod report_robustness;
 mod reports;
+mod safety;
 mod second_language;
 mod shards;
+mod shells;
 mod workers;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use killpoint::model::ExitCode::{self, Holds, SetupFailed, Violated};
+use killpoint::model::ExitCode::{self, Holds, Violated};
 use killpoint::model::Verdict;
 use serde_json::Value;
 
@@ -60,14 +60,6 @@ fn a_history_that_is_cut_or_damaged_is_never_green() {
         .killpoint(&["check", "run"])
         .exits(ExitCode::InvalidConfig)
         .complains(&["history.jsonl", "No such file"]);
-}
-
-#[test]
-fn a_report_that_cannot_be_written_is_an_error() {
-    let bench = Bench::new();
-    demo(&bench, &["--boundary", "provider:committed#1", "--report", "json=no/such/folder.json"])
-        .exits(SetupFailed)
-        .says(&["no/such/folder.json", "can't be written", "holds"]);
 }
 
 #[test]

@@ -7,9 +7,9 @@ use std::process::{Command as Process, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use killpoint_model::Entry;
 use killpoint_model::ledger::LedgerRow;
 use killpoint_model::settings::{CommandSettings, LedgerSettings};
+use killpoint_model::{Entry, json_words};
 
 use super::{Ledger, Read, Reading, canonical};
 use crate::template::Templates;
@@ -65,7 +65,8 @@ impl Ledger for Command {
 fn row_of(line: &str, settings: &LedgerSettings) -> Result<LedgerRow, String> {
     let bad =
         |why: &str| format!("ledger command: line `{}`: {why}", line.chars().take(120).collect::<String>());
-    let mut value: serde_json::Value = serde_json::from_str(line).map_err(|error| bad(&error.to_string()))?;
+    let mut value: serde_json::Value =
+        serde_json::from_str(line).map_err(|error| bad(&json_words(&error)))?;
     let object = value.as_object_mut().ok_or_else(|| bad("it is no JSON object"))?;
     let word = object
         .get("state")
@@ -80,7 +81,7 @@ fn row_of(line: &str, settings: &LedgerSettings) -> Result<LedgerRow, String> {
         object.insert("execution".into(), execution.as_str().into());
     }
     object.retain(|_, value| !value.is_null());
-    serde_json::from_value(value).map_err(|error| bad(&error.to_string()))
+    serde_json::from_value(value).map_err(|error| bad(&json_words(&error)))
 }
 
 fn run(command: &CommandSettings, templates: &Templates) -> Result<String, String> {
@@ -88,6 +89,8 @@ fn run(command: &CommandSettings, templates: &Templates) -> Result<String, Strin
     let (program, arguments) = argv.split_first().ok_or("the ledger's command is empty")?;
     let mut child = Process::new(program)
         .args(arguments)
+        .env_clear()
+        .envs(crate::environment::inherited(command))
         .envs(command.env.iter().map(|(name, value)| (name, templates.fill(value))))
         .current_dir(&command.cwd)
         .stdin(Stdio::null())
@@ -141,6 +144,7 @@ mod tests {
                 argv: ["sh", "-c", script, "sh", "{copy}"].map(str::to_owned).to_vec(),
                 env: std::collections::BTreeMap::new(),
                 cwd: "/".into(),
+                inherit: None,
             }),
             states: [("sent".to_owned(), RowState::Confirmed)].into(),
             executions: std::collections::BTreeMap::new(),
