@@ -19,8 +19,8 @@ use killpoint_model::Entry;
 pub use json::{JsonReport, REPORT_FORMAT, REPORT_VERSION, json_schema};
 pub use sanitise::clean;
 pub use view::{
-    Boundary, ContainmentUse, Detail, EvidencePiece, Generation, Judged, NotShown, Precision, Repetition,
-    Row, ShardPart, Step, StepKind, Tally, Timeline, TrialNote, View, is_bad,
+    Boundary, ContainmentUse, Detail, EvidencePiece, Generation, Judged, NotShown, Precision, Reading,
+    Repetition, Row, ShardPart, Step, StepKind, Tally, Timeline, TrialNote, View, is_bad,
 };
 
 /// How a report is to be written.
