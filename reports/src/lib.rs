@@ -7,6 +7,7 @@
 //! Whatever a worker wrote (names, messages, bodies) is hostile text. The view keeps it as it is, only
 //! shortened; each format makes it harmless for its own medium.
 
+mod html;
 mod json;
 mod sanitise;
 mod terminal;
@@ -50,7 +51,7 @@ pub trait Format: Sync + std::fmt::Debug {
 }
 
 /// Every report format.
-pub static FORMATS: &[&dyn Format] = &[&terminal::Terminal, &json::Json];
+pub static FORMATS: &[&dyn Format] = &[&terminal::Terminal, &json::Json, &html::Html];
 
 /// Finds a format by its name.
 pub fn find(name: &str) -> Option<&'static dyn Format> {
