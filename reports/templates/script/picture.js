@@ -137,7 +137,8 @@ function drawAxis(columns, at) {
   const axis = element('div', { class: 'axis', 'aria-hidden': 'true' });
   const every = Math.max(3, Math.ceil(columns.length / 12));
   columns.forEach((column, index) => {
-    if (column.gap || index % every !== Math.floor(every / 2)) return;
+    // The last one would stand out at the right.
+    if (column.gap || index % every !== Math.floor(every / 2) || index > columns.length * 0.92) return;
     const tick = element('span', {}, `+${duration(column.at / 1000)}`);
     tick.style.left = at(index);
     axis.append(tick);

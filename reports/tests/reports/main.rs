@@ -1,7 +1,11 @@
 //! Reports of a hand-made run, in every format.
 
+mod browser;
+mod flood;
 mod golden;
+mod html;
 mod json;
+mod stored;
 mod terminal;
 mod view;
 

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{c_programs, node, python};
+use super::{c_programs, chromium, node, python};
 
 const REQUIRE_ALL: &str = "KILLPOINT_REQUIRE_ALL";
 
@@ -19,6 +19,8 @@ pub(super) struct Folders {
     pub(super) examples: PathBuf,
     /// The clients for other languages, each in a folder of its own.
     pub(super) clients: PathBuf,
+    /// The tests of the HTML report in a browser.
+    pub(super) browser: PathBuf,
     /// Where everything made ready lies.
     pub(super) prepared: PathBuf,
 }
@@ -38,12 +40,18 @@ impl Environment {
         let folders = Folders {
             examples: root.join("examples"),
             clients: root.join("harness/clients"),
+            browser: root.join("reports/tests/browser"),
             prepared: root.join("target/test-env"),
         };
         std::fs::create_dir_all(&folders.prepared)
             .with_context(|| format!("creating {}", folders.prepared.display()))?;
         let is_all_required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
-        let prepared = [python::prepare(&folders)?, node::prepare(&folders)?, c_programs::prepare(&folders)?];
+        let prepared = [
+            python::prepare(&folders)?,
+            node::prepare(&folders)?,
+            chromium::prepare(),
+            c_programs::prepare(&folders)?,
+        ];
         Self::collect(prepared, is_all_required)
     }
 
@@ -114,6 +122,7 @@ mod tests {
         let folders = Folders {
             examples: root.path().join("examples"),
             clients: root.path().into(),
+            browser: root.path().into(),
             prepared: root.path().into(),
         };
         let find = |name: &str| files_of_examples(&folders, |file| file.ends_with(name)).unwrap();

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 mod c_programs;
+mod chromium;
 mod environment;
 mod node;
 mod python;

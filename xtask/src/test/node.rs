@@ -1,4 +1,4 @@
-//! The modules that the Node examples require, in a folder per example.
+//! The modules that the Node examples and the tests in a browser require, in a folder for each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,6 +21,7 @@ pub(super) fn prepare(folders: &Folders) -> Result<Prepared> {
         // Node looks for modules beside the program that asks for them.
         link(&example.join("node_modules"), &target.join("node_modules"))?;
     }
+    install(&node, &npm, &folders.browser, &modules.join("browser"))?;
     Ok(Prepared::Ready(vec![
         ("KILLPOINT_TEST_NODE", node.into()),
         ("KILLPOINT_TEST_NODE_MODULES", modules.into()),
