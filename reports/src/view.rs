@@ -39,7 +39,7 @@ const NOT_CLAIMED: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct View {
     /// The verdict; worst wins. Never better than the worst trial, and at best `inconclusive` where a
-    /// trial was not judged.
+    /// trial was not judged, or where the history of one is cut short.
     pub verdict: Verdict,
     /// Whether the run was interrupted.
     pub interrupted: bool,
@@ -142,10 +142,10 @@ impl View {
         let tally = rows.iter().fold(Tally::default(), |sum, row| sum.plus(row.tally));
         let counting = record.trials.iter().filter(|trial| trial.counts());
         let judged = counting.filter_map(|trial| trial.verdict.as_ref().map(|v| v.verdict));
-        let unjudged = (tally.not_judged > 0).then_some(Verdict::Inconclusive);
+        let unclear = (tally.not_judged > 0 || told.is_cut).then_some(Verdict::Inconclusive);
         let warnings = record.warnings.iter().cloned().chain(told.warnings).collect();
         Ok(Self {
-            verdict: Verdict::worst(judged.chain(unjudged).chain([record.verdict])),
+            verdict: Verdict::worst(judged.chain(unclear).chain([record.verdict])),
             interrupted: record.interrupted,
             killpoint: record.killpoint.clone(),
             command_line: record.command_line.clone(),

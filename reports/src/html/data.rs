@@ -67,7 +67,8 @@ impl Data {
             rows: view.rows.len() - rows.len(),
             repetitions: rows.iter().map(|row| row.repetitions.len().saturating_sub(REPETITIONS_MAX)).sum(),
             wrong: view.details.len() - wrong,
-            holding: trials(&view.rows.iter().collect::<Vec<_>>()).saturating_sub(view.details.len() + holding),
+            holding: trials(&view.rows.iter().collect::<Vec<_>>())
+                .saturating_sub(view.details.len() + holding),
             timelines: made.full.iter().filter(|full| full.is_cut()).count(),
         };
         let rows = rows.into_iter().map(|row| made.row(row)).collect();

@@ -155,7 +155,9 @@ fn generations(timeline: &Timeline, texts: &mut Texts) -> Vec<GenerationData> {
     };
     let generations = timeline.generations.iter();
     generations
-        .map(|one| GenerationData(one.generation, one.steps.iter().map(&mut step).collect(), one.left_out_after))
+        .map(|one| {
+            GenerationData(one.generation, one.steps.iter().map(&mut step).collect(), one.left_out_after)
+        })
         .collect()
 }
 

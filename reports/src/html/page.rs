@@ -49,6 +49,8 @@ const SCRIPT: &str = concat!(
 pub(super) struct Page<'a> {
     view: &'a View,
     options: &'a Options,
+    /// The verdict, as trials have one.
+    verdict: Option<Verdict>,
     exit: ExitCode,
     left_out: LeftOut,
     policy: String,
@@ -68,6 +70,7 @@ impl<'a> Page<'a> {
         Ok(Self {
             view,
             options,
+            verdict: Some(view.verdict),
             exit: view.exit_code(),
             left_out: data.left_out,
             policy,
@@ -80,11 +83,6 @@ impl<'a> Page<'a> {
     pub(super) fn write_to(&self, out: &mut dyn Write) -> io::Result<()> {
         let text = self.render().map_err(io::Error::other)?;
         out.write_all(text.as_bytes())
-    }
-
-    /// The verdict, as trials have one.
-    const fn verdict(&self) -> Option<Verdict> {
-        Some(self.view.verdict)
     }
 
     /// The day and minute in UTC.
@@ -102,7 +100,8 @@ impl<'a> Page<'a> {
     /// One sentence that says the result.
     fn sentence(&self) -> String {
         let tally = self.view.tally;
-        let parts: Vec<String> = tally.parts().iter().map(|(count, word)| format!("{count} {word}")).collect();
+        let parts: Vec<String> =
+            tally.parts().iter().map(|(count, word)| format!("{count} {word}")).collect();
         let missing = self.view.merged.as_ref().map_or(0, |merged| merged.missing.len());
         let missing = if missing == 0 { String::new() } else { format!(", {missing} missing") };
         match parts.as_slice() {
@@ -124,8 +123,7 @@ impl<'a> Page<'a> {
         let mut groups = Vec::new();
         for (in_baseline, place) in [(true, "without faults"), (false, "only under faults")] {
             for precision in [Precision::Exact, Precision::Sampled, Precision::Mixed] {
-                let is_here =
-                    |one: &&Boundary| one.in_baseline == in_baseline && one.precision == precision;
+                let is_here = |one: &&Boundary| one.in_baseline == in_baseline && one.precision == precision;
                 let mut names = crate::terminal::folded(self.view.boundaries.iter().filter(is_here));
                 let more = names.len().saturating_sub(SENTENCES_MAX);
                 names.truncate(SENTENCES_MAX);

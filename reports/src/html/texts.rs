@@ -22,7 +22,7 @@ pub(super) enum Piece {
 /// Texts by their place.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    texts: Vec<String>,
+    said: Vec<String>,
     places: BTreeMap<String, usize>,
     wordings: Vec<Vec<Piece>>,
     wording_places: BTreeMap<Vec<Piece>, usize>,
@@ -37,9 +37,9 @@ impl Texts {
             return *place;
         }
         self.bytes += text.len() + 3;
-        self.texts.push(text.clone());
-        self.places.insert(text, self.texts.len() - 1);
-        self.texts.len() - 1
+        self.said.push(text.clone());
+        self.places.insert(text, self.said.len() - 1);
+        self.said.len() - 1
     }
 
     /// The place of a wording: a text in which the boundary and the folder are left open. It is not shortened
@@ -65,7 +65,7 @@ impl Texts {
 
     /// The texts and the wordings in order of their places.
     pub(super) fn into_parts(self) -> (Vec<String>, Vec<Vec<Piece>>) {
-        (self.texts, self.wordings)
+        (self.said, self.wordings)
     }
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Told {
     pub(super) holding: Vec<Detail>,
     pub(super) surroundings: Surroundings,
     pub(super) warnings: Vec<String>,
+    /// Whether the history of a trial that is not red is not all there any more: then nobody can look it up.
+    pub(super) is_cut: bool,
 }
 
 /// Reads every history once, those of the fault-free trials first.
@@ -53,6 +55,9 @@ pub(super) fn tell<E>(
         if let Some(sketch) = &sketch {
             told.surroundings.add(trial.role, sketch);
         }
+        let is_bad =
+            trial.verdict.as_ref().is_some_and(|judgement| judgement.verdict >= Verdict::Inconclusive);
+        told.is_cut |= reading == Reading::Truncated && !is_bad;
         if !holds(trial) {
             details.push((place, Detail::new(trial, sketch)));
         } else if is_example {

@@ -3,6 +3,7 @@ function drawTrial() {
   const title = byId('trial-title'), body = byId('trial-body'), trial = state.trial;
   if (!trial) {
     title.replaceChildren('Trial');
+    byId('trial-steps').replaceChildren();
     body.replaceChildren(element('p', { class: 'hint' }, 'No trial matches the filters.'));
     return;
   }
@@ -10,8 +11,9 @@ function drawTrial() {
   title.replaceChildren(
     element('span', { class: `verdict-word ${VERDICTS[trial.verdict].style}` }, mark(trial.verdict), ` ${VERDICTS[trial.verdict].word}`),
     element('span', { class: 'what' }, `${row.boundary} × ${row.plan}`));
+  byId('trial-steps').replaceChildren(...drawSteps(trial));
   body.replaceChildren(...[
-    drawSteps(trial),
+    drawRepetitions(trial),
     drawFacts(trial),
     ...(full ? drawFull(trial) : [notHere()]),
     element('div', { class: 'command' },
@@ -24,28 +26,27 @@ function drawTrial() {
 const notHere = () => element('p', { class: 'hint' },
   'To keep this file small, this trial is not told in full here. Its history is in the run’s folder; the line below does it again.');
 
-// Previous and next among the rows that match, and the repetitions of this one.
+// Previous and next among the rows that match.
 function drawSteps(trial) {
   const place = shown.indexOf(trial.row);
-  const go = (step) => {
+  return [[-1, 'previous', '← Previous'], [1, 'next', 'Next →']].map(([step, style, words]) => {
     const to = shown[place < 0 ? 0 : place + step];
     return element('button', {
-      type: 'button', class: 'plain', disabled: !to,
-      onclick: () => { choose(to.first); byId('trial').querySelector(step < 0 ? '.previous' : '.next')?.focus(); },
-    });
-  };
-  const previous = go(-1), next = go(1);
-  previous.classList.add('previous');
-  next.classList.add('next');
-  previous.append('← Previous');
-  next.append('Next →');
-  const repetitions = trial.row.trials.length < 2 ? null : element('div', { class: 'repetitions', role: 'group', 'aria-label': 'Repetitions' },
-    trial.row.trials.map((one) => element('button', {
-      type: 'button', class: 'chip', 'aria-pressed': one === trial ? 'true' : 'false',
+      type: 'button', class: `plain ${style}`, disabled: !to,
+      onclick: () => { choose(to.first); byId('trial-steps').querySelector(`.${style}`)?.focus(); },
+    }, words);
+  });
+}
+
+function drawRepetitions({ row, folder }) {
+  if (row.trials.length < 2) return null;
+  return element('div', { class: 'repetitions', role: 'group', 'aria-label': 'Repetitions' },
+    element('span', { class: 'quiet' }, `${share(row.trials, row.verdict)} `),
+    row.trials.map((one) => element('button', {
+      type: 'button', class: 'chip', 'aria-pressed': one.folder === folder ? 'true' : 'false',
       'aria-label': `repetition ${one.repetition}: ${VERDICTS[one.verdict].word}`,
-      onclick: () => choose(one),
+      onclick: () => { choose(one); byId('trial').querySelector('.repetitions [aria-pressed="true"]')?.focus(); },
     }, mark(one.verdict), ` ${one.repetition}`)));
-  return element('div', { class: 'steps-bar' }, previous, next, repetitions);
 }
 
 function drawFacts({ row, counters, ms, folder, repetition }) {

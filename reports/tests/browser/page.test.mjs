@@ -6,13 +6,12 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { FLAGS } from './flags.mjs';
 
 const require = createRequire(path.join(process.env.MODULES, 'package.json'));
 const { chromium } = require('playwright-core');
 const AXE = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 const PAGES = ['stored', 'profile', 'hostile', 'flood'];
-const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-  '--disable-component-update', '--disable-sync'];
 
 let browser;
 before(async () => { browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: FLAGS }); });

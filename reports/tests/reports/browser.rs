@@ -26,7 +26,10 @@ fn prepared() -> Option<[PathBuf; 3]> {
 fn in_chromium() {
     let Some([node, modules, chromium]) = prepared() else {
         let all = std::env::var_os("KILLPOINT_REQUIRE_ALL").is_some_and(|value| value == "1");
-        assert!(!all, "Node or Chromium is missing; run `cargo xtask test`, which prepares what can be prepared");
+        assert!(
+            !all,
+            "Node or Chromium is missing; run `cargo xtask test`, which prepares what can be prepared"
+        );
         println!("skipped: the page in Chromium: Node or Chromium is missing; run `cargo xtask test`");
         return;
     };

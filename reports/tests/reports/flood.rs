@@ -10,7 +10,8 @@ use killpoint_reports::{Reading, View};
 use crate::stored::{Stored, stored};
 
 const ORDINALS: usize = 25;
-const SERIES: &[&str] = &["mark:result-committed", "mark:item-claimed", "provider:received", "provider:committed"];
+const SERIES: &[&str] =
+    &["mark:result-committed", "mark:item-claimed", "provider:received", "provider:committed"];
 const PLANS: &[&str] = &[
     "ok",
     "drop-after-accept",
@@ -42,7 +43,8 @@ pub(crate) fn flood(trials: usize) -> View {
         many.push(trial);
     }
     let read = |trial: &TrialRecord, sink: &mut dyn FnMut(&Event)| {
-        let (number, folder) = origins.get(&trial.folder).map_or((0, &trial.folder), |(n, folder)| (*n, folder));
+        let (number, folder) =
+            origins.get(&trial.folder).map_or((0, &trial.folder), |(n, folder)| (*n, folder));
         let history = &histories[folder];
         for event in &history.events {
             match varied(event, number) {

@@ -111,7 +111,9 @@ fn its_policy_names_its_own_script_and_style_and_nothing_else() {
     }
     assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{policy}");
     for address in ["http:", "https:", "src=", "@import", "url("] {
-        let found = page.match_indices(address).find(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
+        let found = page
+            .match_indices(address)
+            .find(|(at, _)| !page[*at..].starts_with("http://www.w3.org/2000/svg"));
         assert!(found.is_none(), "{address}: {:?}", found.map(|(at, _)| &page[at..at + 60]));
     }
 }
@@ -127,8 +129,7 @@ fn ten_thousand_trials_stay_small_and_say_what_is_left_out() {
     assert!(left_out.contains("more trials that do not hold have a line in the list"), "{left_out}");
     assert!(left_out.contains("more trials that hold have a line in the list"), "{left_out}");
     assert!(left_out.contains("killpoint report killpoint-runs/golden --format json"), "{left_out}");
-    let data: serde_json::Value =
-        serde_json::from_str(between(&page, "id=\"data\">", "</script>")).unwrap();
+    let data: serde_json::Value = serde_json::from_str(between(&page, "id=\"data\">", "</script>")).unwrap();
     assert_eq!(data["rows"].as_array().unwrap().len(), view.rows.len());
     let full = data["full"].as_array().unwrap();
     assert!(full.iter().filter(|one| !one["timeline"].is_null()).count() > 200, "{}", full.len());
@@ -139,7 +140,10 @@ fn a_run_of_every_verdict_is_in_the_stored_run() {
     let stored = stored();
     let view = View::new(&stored.record, &stored.histories);
     let tally = view.tally;
-    assert!(tally.violated > 0 && tally.holds > 0 && tally.vacuous > 0 && tally.inconclusive > 0, "{tally:?}");
+    assert!(
+        tally.violated > 0 && tally.holds > 0 && tally.vacuous > 0 && tally.inconclusive > 0,
+        "{tally:?}"
+    );
     assert_eq!(view.verdict, Verdict::Violated);
     let warning = "the history of trial `0014-server-error-after-accept` ends before the trial does";
     assert!(view.warnings.iter().any(|one| one == warning), "{:?}", view.warnings);

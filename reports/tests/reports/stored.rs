@@ -22,6 +22,7 @@ pub(crate) fn stored() -> Stored {
         let file = File::open(folder.join(name).join("history.jsonl")).unwrap();
         History::read(BufReader::new(file)).unwrap()
     };
-    let histories = record.trials.iter().map(|trial| (trial.folder.clone(), history(&trial.folder))).collect();
+    let histories =
+        record.trials.iter().map(|trial| (trial.folder.clone(), history(&trial.folder))).collect();
     Stored { record, histories }
 }

@@ -158,3 +158,15 @@ fn a_long_history_keeps_a_short_list_of_boundaries_and_says_how_many_more_there_
     let warning = "trial `003-kill` reached 2000 more boundaries than are listed";
     assert!(view.warnings.iter().any(|one| one == warning), "{:?}", view.warnings);
 }
+
+#[test]
+fn a_green_whose_history_is_cut_short_is_not_green() {
+    let mut golden = golden();
+    golden.record.trials.truncate(2);
+    golden.record.verdict = Verdict::Holds;
+    assert_eq!(view(&golden).verdict, Verdict::Holds);
+    golden.histories.get_mut("001-baseline").unwrap().truncated = true;
+    let view = view(&golden);
+    assert_eq!((view.verdict, view.exit_code()), (Verdict::Inconclusive, ExitCode::Unproven));
+    assert!(view.warnings.iter().any(|warning| warning.contains("`001-baseline` ends before")));
+}

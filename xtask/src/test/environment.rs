@@ -3,7 +3,7 @@
 //! Tests find it through environment variables. Where an interpreter or compiler is missing its variable is
 //! not set, the tests that need it skip, and we say so; with `KILLPOINT_REQUIRE_ALL=1` that is an error.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,6 +25,19 @@ pub(super) struct Folders {
     pub(super) prepared: PathBuf,
 }
 
+impl Folders {
+    fn below(root: &Path) -> Result<Self> {
+        let prepared = root.join("target/test-env");
+        std::fs::create_dir_all(&prepared).with_context(|| format!("creating {}", prepared.display()))?;
+        Ok(Self {
+            examples: root.join("examples"),
+            clients: root.join("harness/clients"),
+            browser: root.join("reports/tests/browser"),
+            prepared,
+        })
+    }
+}
+
 /// A variable for the tests, or why there is none.
 pub(super) enum Prepared {
     Ready(Vec<(&'static str, OsString)>),
@@ -33,18 +46,11 @@ pub(super) enum Prepared {
 
 /// The variables for the tests.
 #[derive(Default)]
-pub(super) struct Environment(Vec<(&'static str, OsString)>);
+pub(crate) struct Environment(Vec<(&'static str, OsString)>);
 
 impl Environment {
     pub(super) fn prepare(root: &Path) -> Result<Self> {
-        let folders = Folders {
-            examples: root.join("examples"),
-            clients: root.join("harness/clients"),
-            browser: root.join("reports/tests/browser"),
-            prepared: root.join("target/test-env"),
-        };
-        std::fs::create_dir_all(&folders.prepared)
-            .with_context(|| format!("creating {}", folders.prepared.display()))?;
+        let folders = Folders::below(root)?;
         let is_all_required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
         let prepared = [
             python::prepare(&folders)?,
@@ -53,6 +59,11 @@ impl Environment {
             c_programs::prepare(&folders)?,
         ];
         Self::collect(prepared, is_all_required)
+    }
+
+    /// Only what a browser needs. A missing one is an error.
+    pub(crate) fn of_browser(root: &Path) -> Result<Self> {
+        Self::collect([node::prepare_browser(&Folders::below(root)?)?, chromium::prepare()], true)
     }
 
     fn collect(prepared: impl IntoIterator<Item = Prepared>, is_all_required: bool) -> Result<Self> {
@@ -69,8 +80,13 @@ impl Environment {
         Ok(Self(variables))
     }
 
+    /// What one of the variables holds.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.iter().find(|(one, _)| *one == name).map(|(_, value)| value.as_os_str())
+    }
+
     /// Sets the variables for a command that runs tests.
-    pub(super) fn give_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(crate) fn give_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.envs(self.0.iter().map(|(name, value)| (name, value)))
     }
 }

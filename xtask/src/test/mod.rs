@@ -12,7 +12,7 @@ mod node;
 mod python;
 mod tools;
 
-use environment::Environment;
+pub(crate) use environment::Environment;
 use tools::{cargo, find, run};
 
 /// All steps. Stops at the first that fails.
