@@ -23,6 +23,7 @@ fn prepared() -> Option<[PathBuf; 3]> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "a test that skips says so")]
 fn in_chromium() {
     let Some([node, modules, chromium]) = prepared() else {
         let all = std::env::var_os("KILLPOINT_REQUIRE_ALL").is_some_and(|value| value == "1");

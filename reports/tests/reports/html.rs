@@ -30,17 +30,17 @@ pub(crate) fn poisoned(text: &str) -> View {
         histories.extend(history.map(|history| (trial.folder.clone(), history)));
         trial.plan.name = format!("{index}{text}");
         trial.plan.scenario = Some(text.to_owned());
-        trial.plan.provider_plan = text.to_owned();
-        trial.replay = text.to_owned();
+        text.clone_into(&mut trial.plan.provider_plan);
+        text.clone_into(&mut trial.replay);
         let Some(judgement) = &mut trial.verdict else { continue };
         judgement.evidence.missing.push(text.to_owned());
         for outcome in &mut judgement.outcomes {
-            outcome.invariant = text.to_owned();
+            text.clone_into(&mut outcome.invariant);
             outcome.reason = outcome.reason.as_ref().map(|_| text.to_owned());
             for finding in outcome.findings.iter_mut().chain(&mut outcome.notes) {
-                finding.invariant = text.to_owned();
-                finding.message = text.to_owned();
-                finding.subject = text.to_owned();
+                text.clone_into(&mut finding.invariant);
+                text.clone_into(&mut finding.message);
+                text.clone_into(&mut finding.subject);
             }
         }
         for action in &mut judgement.actions {
@@ -123,7 +123,6 @@ fn ten_thousand_trials_stay_small_and_say_what_is_left_out() {
     let view = flood(10_000);
     assert_eq!(view.tally.trials, 10_000);
     let page = page(&view);
-    println!("a page of 10,000 trials: {} bytes", page.len());
     assert!(page.len() < PAGE_BYTES_MAX, "{} bytes", page.len());
     let left_out = between(&page, "Left out of this file to keep it small", "</section>");
     assert!(left_out.contains("more trials that do not hold have a line in the list"), "{left_out}");
