@@ -37,7 +37,7 @@ pub use diagnostic::{Diagnostic, Severity, Span};
 pub use event::{Event, EventKind};
 pub use exit_code::ExitCode;
 pub use finding::{Finding, InvariantOutcome, InvariantStatus};
-pub use history::History;
+pub use history::{History, HistoryReader};
 pub use hit::{HitName, Source};
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
 pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule, SourceLine};
