@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use killpoint_model::{Entry, Verdict};
 
 pub(crate) use self::block::quoted;
+pub(crate) use self::closing::folded;
 use self::page::{Page, Tone, span};
 use crate::{Format, Options, Tally, View};
 

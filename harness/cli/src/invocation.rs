@@ -295,11 +295,8 @@ impl Shown {
         stored: Result<(RunFolder, RunRecord), RunError>,
         targets: &Targets,
     ) -> ExitCode {
-        let read = stored.and_then(|(folder, record)| Ok((folder.histories(&record)?, folder, record)));
-        match read {
-            Ok((histories, folder, record)) => {
-                self.show(&View::new(&record, &histories), folder.path(), targets)
-            }
+        match stored.and_then(|(folder, record)| Ok((folder.view(&record)?, folder))) {
+            Ok((view, folder)) => self.show(&view, folder.path(), targets),
             Err(error) => diagnostics::complain_of_run(&error),
         }
     }

@@ -42,10 +42,8 @@ pub(crate) fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), Exit
 
 /// Reports of a run whose set-up failed: whoever reads only them must not find none, or those of an earlier run.
 pub(crate) fn write_what_there_is(folder: &Path, targets: &Targets) {
-    let stored =
-        RunFolder::open(folder).and_then(|(folder, record)| Ok((folder.histories(&record)?, record)));
-    let Ok((histories, record)) = stored else { return };
-    let view = View::new(&record, &histories);
+    let stored = RunFolder::open(folder).and_then(|(folder, record)| folder.view(&record));
+    let Ok(view) = stored else { return };
     for (format, path) in targets {
         // The exit code is that of the set-up, which was told already.
         let _ = deliver(*format, &view, folder, path);

@@ -40,7 +40,7 @@ pub use diagnostic::{Diagnostic, Severity, Span};
 pub use event::{Event, EventKind};
 pub use exit_code::ExitCode;
 pub use finding::{Finding, InvariantOutcome, InvariantStatus};
-pub use history::History;
+pub use history::{History, HistoryReader};
 pub use hit::{HitName, Source};
 pub use json_words::json_words;
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};

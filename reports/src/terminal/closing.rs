@@ -56,7 +56,7 @@ fn boundaries(page: &mut Page, boundaries: &[Boundary]) -> io::Result<()> {
 }
 
 /// Hits of one series as one name: `provider:committed#1–3`.
-fn folded<'a>(boundaries: impl Iterator<Item = &'a Boundary>) -> Vec<String> {
+pub(crate) fn folded<'a>(boundaries: impl Iterator<Item = &'a Boundary>) -> Vec<String> {
     let mut series: Vec<(&str, Vec<u32>)> = Vec::new();
     for boundary in boundaries {
         match series.iter_mut().find(|(name, _)| *name == boundary.series) {

@@ -1,13 +1,17 @@
 //! Reports of a hand-made run, in every format.
 
 mod annotations;
+mod browser;
 mod every;
+mod flood;
 mod gate;
 mod golden;
+mod html;
 mod json;
 mod junit;
 mod markdown;
 mod sarif;
+mod stored;
 mod terminal;
 mod view;
 

@@ -63,6 +63,28 @@ fn a_history_that_is_cut_or_damaged_is_never_green() {
 }
 
 #[test]
+fn a_report_of_a_history_that_is_cut_reads_to_its_last_event_and_is_not_green() {
+    let bench = Bench::new();
+    demo(&bench, &["--boundary", "provider:committed#1"]).exits(Holds);
+    let folder = bench.record().trials[2].folder.clone();
+    let path = bench.path("run").join(&folder).join("history.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let ends = format!("the history of trial `{folder}` ends before the trial does");
+    bench
+        .killpoint(&["report", "run", "--report", "html=report.html"])
+        .exits(ExitCode::Unproven)
+        .says(&["? inconclusive", "warnings"]);
+    let page = std::fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(page.contains(&ends), "{ends}");
+    std::fs::write(&path, whole.replacen("\"seq\":3", "\"seq\":4", 1)).unwrap();
+    bench
+        .killpoint(&["report", "run"])
+        .exits(ExitCode::InvalidConfig)
+        .complains(&["history.jsonl", "line 4"]);
+}
+
+#[test]
 fn the_replay_line_of_a_violated_trial_repeats_it() {
     for words in [
         ["--bug", "blind-resend", "--boundary", "provider:committed#1"],
