@@ -8,6 +8,7 @@ mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod init;
 mod input;
 mod interruption;
 mod ledgers;
