@@ -3,6 +3,7 @@
 
 mod bare;
 mod bench;
+mod ci;
 mod clock;
 mod deploy;
 mod depth;
