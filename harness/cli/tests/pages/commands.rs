@@ -4,11 +4,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 
 use crate::page::{Step, blocks, is_there, root, skip, steps};
 use crate::printed::first_missing;
 use crate::tutorial;
+
+/// How many pages are gone through at the same time.
+const PAGES_AT_A_TIME: usize = 3;
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_killpoint");
 
@@ -21,12 +26,21 @@ fn commands_end_as_the_pages_say_and_print_what_they_show() {
     }
     by_page.remove(tutorial::PAGE);
     assert!(by_page.len() > 3, "{by_page:?}");
-    // Pages side by side: trials mostly wait.
+    // Pages side by side, because trials mostly wait; but each of them runs several trials at a time.
+    let left = Mutex::new(by_page.values());
     std::thread::scope(|scope| {
-        for steps in by_page.values() {
-            scope.spawn(|| run_page(steps));
+        for _ in 0..PAGES_AT_A_TIME {
+            scope.spawn(|| {
+                while let Some(steps) = next(&left) {
+                    run_page(steps);
+                }
+            });
         }
     });
+}
+
+fn next<T>(left: &Mutex<impl Iterator<Item = T>>) -> Option<T> {
+    left.lock().unwrap().next()
 }
 
 /// Runs the commands of one page, one after the other in one folder.
@@ -74,14 +88,14 @@ fn narrowed(command: &str) -> String {
 }
 
 /// A folder in which the pages' commands work: a worker, its configuration, and the program on the PATH.
-struct Fixture {
+pub(crate) struct Fixture {
     folder: tempfile::TempDir,
 }
 
 impl Fixture {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+    pub(crate) fn new() -> Self {
+        let fixture = Self { folder: tempfile::tempdir().unwrap() };
+        let at = |name: &str| fixture.path(name);
         fs::create_dir(at("bin")).unwrap();
         fs::create_dir(at("runs")).unwrap();
         symlink(PROGRAM, at("bin/killpoint")).unwrap();
@@ -92,12 +106,21 @@ impl Fixture {
              '{PROGRAM}' built-in-worker enqueue --db \"$WORKER_DB\" --actions \"$STATE_DIR/actions.jsonl\" || exit 1\n\
              exec '{PROGRAM}' built-in-worker run --db \"$WORKER_DB\" --provider \"$PROVIDER_URL\" --worker-id one --drain\n"
         );
-        fs::write(at("worker"), worker).unwrap();
-        fs::set_permissions(at("worker"), fs::Permissions::from_mode(0o755)).unwrap();
+        fixture.program("worker", &worker);
         let config = "[worker]\ncommand = [\"./worker\"]\n\
                       env = { PROVIDER_URL = \"{provider.rest}\", STATE_DIR = \"{state}\", WORKER_DB = \"{state}/l.db\" }\n";
         fs::write(at("killpoint.toml"), config).unwrap();
-        Self { folder }
+        fixture
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Writes a file that can be run.
+    pub(crate) fn program(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     fn shell(&self, command: &str) -> Command {
@@ -109,7 +132,7 @@ impl Fixture {
         shell
     }
 
-    fn run(&self, step: &Step, command: &str, variables: &[(String, String)]) {
+    pub(crate) fn run(&self, step: &Step, command: &str, variables: &[(String, String)]) {
         let output = self.shell(command).envs(variables.iter().cloned()).output().unwrap();
         let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert_eq!(output.status.code(), Some(step.exit_code), "{}: {command}\n{out}\n{err}", step.place);

@@ -1,8 +1,9 @@
 //! Configurations and scenario files in the pages.
 
+use std::fs;
 use std::path::Path;
 
-use crate::page::{Block, blocks};
+use crate::page::{Block, blocks, root};
 
 #[test]
 fn every_toml_block_is_read_without_a_diagnostic() {
@@ -26,5 +27,20 @@ fn every_toml_block_is_read_without_a_diagnostic() {
             killpoint::scenarios::load_config(&whole, &place, Path::new("/project"), &catalog).diagnostics
         };
         assert_eq!(diagnostics, [], "{place}\n{text}");
+    }
+}
+
+#[test]
+fn every_yaml_block_is_a_part_of_a_manifest() {
+    let manifests = ["ci/github.yml", "ci/gitlab.yml", "github-actions.yml", "gitlab-ci.yml"];
+    let manifests = manifests.map(|name| fs::read_to_string(root().join("deploy").join(name)).unwrap());
+    let blocks = blocks(&["yaml"]);
+    assert!(!blocks.is_empty());
+    for Block { place, text, .. } in blocks {
+        let is_part = |indent: usize| {
+            let indented: String = text.lines().map(|line| format!("{:indent$}{line}\n", "")).collect();
+            manifests.iter().any(|manifest| manifest.contains(&format!("\n{indented}")))
+        };
+        assert!((0..=8).any(is_part), "{place}: no manifest in `deploy` has this\n{text}");
     }
 }

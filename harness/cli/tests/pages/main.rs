@@ -7,6 +7,7 @@
 
 mod commands;
 mod configurations;
+mod not_http;
 mod page;
 mod printed;
 mod tutorial;
