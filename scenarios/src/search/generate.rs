@@ -19,7 +19,7 @@ use super::stroke::{Place, Stroke, delays_acceptance};
 use crate::rule::plans_name;
 
 /// Part of what the numbers of a case come from; another text gives other plans for the same seeds.
-const GENERATOR: &[u8] = b"killpoint explore 1";
+const GENERATOR: &[u8] = b"killpoint explore 2";
 
 /// One thing in a plan.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,15 +51,18 @@ pub fn plans(space: &Space, families: &BTreeSet<Family>, coverage: &Coverage) ->
         .boxed()
 }
 
-/// The plan of one case. Of four in a row, two are a kill or a thing that the provider does, alone; one is something
-/// else alone, each kind of it once before any comes twice; all in an order that the seed gives. The last one, and each
-/// for which no such plan is left, is made of a random few of the space's families, and more often of what no trial
-/// has shown yet. The same arguments give the same plan.
+/// The plan of one case. Of six in a row, two are a kill or a thing that the provider does, alone; two are something
+/// else alone, each kind of it once before any comes twice; one is two things of which the second tries the recovery from
+/// the first; each kind in an order that the seed gives. The last one, and each for which no such plan is left, is
+/// made of a random few of the space's families, and more often of what no trial has shown yet. The same arguments give
+/// the same plan.
 pub fn next_plan(space: &Space, coverage: &Coverage, seed: u64, case: u32) -> Plan {
-    let (round, place) = (case / 4, case % 4);
+    let (round, place) = (case / 6, case % 6);
+    let twice = round.saturating_mul(2) + place / 2;
     let single = match place {
-        0 | 2 => single_plan(space, coverage, seed, SingleKind::Plain, round.saturating_mul(2) + place / 2),
-        1 => single_plan(space, coverage, seed, SingleKind::Other, round),
+        0 | 2 => single_plan(space, coverage, seed, SingleKind::Plain, twice),
+        1 | 3 => single_plan(space, coverage, seed, SingleKind::Other, twice),
+        4 => single_plan(space, coverage, seed, SingleKind::Pair, round),
         _ => None,
     };
     single.unwrap_or_else(|| {
@@ -86,7 +89,7 @@ pub(super) fn numbers(seed: u64, case: u32, what: &[u8]) -> [u8; 32] {
 }
 
 /// Each family is in with one half; kills, without which little is shown, with three quarters.
-fn swarm(space: &Space, numbers: &[u8; 32]) -> BTreeSet<Family> {
+pub(super) fn swarm(space: &Space, numbers: &[u8; 32]) -> BTreeSet<Family> {
     let bytes = numbers.iter().cycle();
     let drawn = space.families.iter().zip(bytes);
     let limit = |family: Family| if family == Family::Kill { 192 } else { 128 };
@@ -314,11 +317,27 @@ fn begin(menu: &Menu, plan: &mut Plan) {
         }
     } else if let Some(rule) = plan.rules.iter_mut().find(|rule| writes(rule)) {
         rule.matches.nth = Some(requests);
+    } else if let Some(group) = plan.is_baseline().then(|| anything(menu)).flatten() {
+        for part in &group {
+            put(plan, part);
+        }
     } else if plan.is_baseline()
         || (!menu.plans.is_empty() && plan.rules.len() + plan.faults.len() < menu.faults_max)
     {
         plan.rules.push(lost_reply(menu, plan.rules.len() + 1));
     }
+}
+
+/// The simplest thing that can be done at any moment, where the provider has no say.
+fn anything(menu: &Menu) -> Option<Group> {
+    let stroke = menu
+        .strokes
+        .items()
+        .iter()
+        .find(|stroke| stroke.place == Place::Anywhere && stroke.workers_min < 2)?;
+    let groups = menu.hits.items().iter().map(|hit| struck(stroke, hit, hit));
+    let fits = |group: &Group| !group.iter().any(|part| is_out_of_place(&Plan::default(), part));
+    groups.filter(|_| menu.plans.is_empty()).find(fits)
 }
 
 /// Gives an explored plan its names.

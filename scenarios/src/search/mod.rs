@@ -17,6 +17,7 @@ mod shrink;
 mod single;
 mod space;
 mod stroke;
+mod swarm;
 pub mod token;
 mod weighted;
 
@@ -26,3 +27,4 @@ pub use generate::{next_plan, plans};
 pub use regression::{describe, regression_toml, stale};
 pub use shrink::Shrink;
 pub use space::{GENERATIONS_MAX, Space};
+pub use swarm::Swarm;

@@ -1,5 +1,5 @@
-//! Plans that do a single thing: they come first, because most of what is wrong shows under one of them, and because
-//! their moments come.
+//! Plans that do a single thing, or a thing and what its recovery is tried by: they come first, because most of what is
+//! wrong shows under one of them, and because their moments come.
 
 use killpoint_model::plan::{ActionSpec, Commit, Match, Reply};
 use killpoint_model::{Fault, HitName, Plan, ProviderPlan, Source};
@@ -16,8 +16,11 @@ use super::stroke::{Place, Stroke};
 pub(super) enum SingleKind {
     /// A kill, or what the provider does.
     Plain,
-    /// Anything else at a moment.
+    /// Anything else at a moment: first where an effect is there and the worker has not heard of it.
     Other,
+    /// Two things: a kill while an effect is unheard of and something in the recovery from it, or what the provider
+    /// does with the first request and a kill.
+    Pair,
 }
 
 /// One of the plans that do a single thing; `None` after the last one, and for one that can't be done here.
@@ -31,27 +34,30 @@ pub(super) fn single_plan(
     // What trials have shown must not change the order.
     let menu = Menu::of(space, &space.families, &Coverage::default());
     let singles = Singles::of(space, &menu);
-    let place = |number: usize, count: usize, turn: usize| {
-        let numbers = numbers(seed, turn as u32, b"singles");
-        drawn(&Just((0..count).collect::<Vec<_>>()).prop_shuffle(), numbers)?.get(number).copied()
-    };
     let number = number as usize;
     let Single { group, shape, workers } = match kind {
-        SingleKind::Plain => singles.plain_one(place(number, singles.plain(), 0)?)?,
+        SingleKind::Plain => {
+            let order = shuffled((0..singles.plain()).collect(), seed, 0);
+            singles.plain_one(*order.get(number)?)?
+        }
         SingleKind::Other => {
             let count = singles.strokes.len();
-            let index = place(number.checked_rem(count)?, count, 1)?;
-            let stroke = singles.strokes.get(index)?;
-            let moments = singles.moments(stroke);
-            let hit = moments.get(place(number / count, moments.len(), 2 + index)?)?;
-            // What is kept for later is kept at the beginning.
-            let first = if stroke.place == Place::Apart { moments.first()? } else { hit };
-            struck(stroke, first, hit).into()
+            let index = *shuffled((0..count).collect(), seed, 1).get(number.checked_rem(count)?)?;
+            singles.other(index, number / count, seed)?.into()
         }
+        SingleKind::Pair if number.is_multiple_of(2) => {
+            shuffled(singles.in_recovery(), seed, 0).into_iter().nth(number / 2)?.into()
+        }
+        SingleKind::Pair => singles.after_an_outcome(number / 2, seed)?.into(),
     };
     let lacking = |part: &Part| matches!(part, Part::Fault { fault, .. } if coverage.lacks(&fault.name));
     let fits = |part: &Part| !lacking(part) && !is_out_of_place(&Plan::default(), part);
     group.iter().all(fits).then(|| assemble(&menu, &[group], shape, workers))
+}
+
+/// Things in an order that the seed gives.
+fn shuffled<T: Clone + std::fmt::Debug + 'static>(things: Vec<T>, seed: u64, turn: usize) -> Vec<T> {
+    drawn(&Just(things).prop_shuffle(), numbers(seed, turn as u32, b"singles")).unwrap_or_default()
 }
 
 /// One thing, and the frame in which it is done.
@@ -129,7 +135,7 @@ impl<'m> Singles<'m> {
         };
         let shape = 1 + index / 2;
         let single = if index % 2 == 0 {
-            self.kill_at(self.hits.iter().find(|hit| hit.point == "committed")?)?
+            self.kill_at(self.unheard_of()?)?
         } else {
             // Parts of an action may fare differently, where the provider has a say.
             self.menu.plans.items().first()?;
@@ -150,6 +156,52 @@ impl<'m> Singles<'m> {
     fn rule(&self, nth: Option<u32>, times: u32, plan: ProviderPlan) -> Group {
         let matches = Match { operation: Some(self.menu.operation.clone()), nth, ..Match::default() };
         vec![Part::Rule { matches, plan, times }]
+    }
+
+    /// A stroke at one of its moments: first at the one where an effect is unheard of.
+    fn other(&self, stroke: usize, number: usize, seed: u64) -> Option<Group> {
+        let (stroke, turn) = (self.strokes.get(stroke)?, 2 + stroke);
+        let mut moments = shuffled(self.moments(stroke), seed, turn);
+        if let Some(at) = moments.iter().position(|moment| Some(moment) == self.unheard_of()) {
+            moments[..=at].rotate_right(1);
+        }
+        let hit = moments.get(number)?;
+        // What is kept for later is kept at the beginning.
+        let first = if stroke.place == Place::Apart { self.hits.first()? } else { hit };
+        Some(struck(stroke, first, hit))
+    }
+
+    /// What the provider does with the first request, and a kill: each outcome once before any comes twice.
+    fn after_an_outcome(&self, number: usize, seed: u64) -> Option<Group> {
+        let plans = self.menu.plans.items();
+        let index = *shuffled((0..plans.len()).collect(), seed, 1).get(number.checked_rem(plans.len())?)?;
+        let moments = shuffled(self.hits.to_vec(), seed, 2 + index);
+        let hit = moments.get(number / plans.len())?;
+        let mut group = self.rule(Some(1), 1, *plans.get(index)?);
+        group.extend(struck(self.kill?, hit, hit));
+        Some(group)
+    }
+
+    /// The first moment at which an effect is there and the worker has not heard of it.
+    fn unheard_of(&self) -> Option<&'m HitName> {
+        self.hits.iter().find(|hit| hit.source == Some(Source::Provider) && hit.point == "committed")
+    }
+
+    /// A kill while an effect is unheard of, and anything but a plain kill at what the next life reaches once: those
+    /// are the moments in which it takes stock.
+    fn in_recovery(&self) -> Vec<Group> {
+        let (Some(kill), Some(unheard_of)) = (self.kill, self.unheard_of()) else { return Vec::new() };
+        let once = self
+            .menu
+            .series
+            .values()
+            .filter(|last| last.ordinal == 1 && last.source != Some(Source::Provider));
+        let again: Vec<HitName> = once.map(|last| HitName { ordinal: 2, ..last.clone() }).collect();
+        let strokes = self.strokes.iter().filter(|stroke| stroke.place == Place::Anywhere);
+        let group = |stroke: &Stroke, at: &HitName| {
+            struck(kill, unheard_of, unheard_of).into_iter().chain(struck(stroke, at, at)).collect()
+        };
+        strokes.flat_map(|stroke| again.iter().map(move |at| group(stroke, at))).collect()
     }
 
     /// Where something can be done.
@@ -175,6 +227,7 @@ mod tests {
         let count = match kind {
             SingleKind::Plain => all.plain(),
             SingleKind::Other => all.strokes.len() * space.hits.len(),
+            SingleKind::Pair => 2 * all.in_recovery().len().max(menu.plans.items().len() * space.hits.len()),
         };
         let plan = |number| single_plan(space, &Coverage::default(), seed, kind, number);
         assert_eq!(plan(count as u32), None, "it is the last one");
@@ -185,7 +238,7 @@ mod tests {
     fn each_is_there_once_in_an_order_that_the_seed_gives() {
         let space = fixture::space();
         let ids = |seed| {
-            let kinds = [SingleKind::Plain, SingleKind::Other];
+            let kinds = [SingleKind::Plain, SingleKind::Other, SingleKind::Pair];
             let plans = kinds.into_iter().flat_map(|kind| singles(&space, seed, kind));
             plans.map(|plan| plan.content_id()).collect::<Vec<_>>()
         };
@@ -226,6 +279,51 @@ mod tests {
         let menu = Menu::of(&space, &space.families, &Coverage::default());
         let strokes = Singles::of(&space, &menu).strokes.len();
         assert!(names(&plans[..strokes]).len() + 1 >= names(&plans).len(), "one of them may not fit");
+    }
+
+    #[test]
+    fn everything_is_first_done_while_an_effect_is_unheard_of() {
+        let space = fixture::space();
+        let menu = Menu::of(&space, &space.families, &Coverage::default());
+        let all = Singles::of(&space, &menu);
+        let anywhere =
+            all.strokes.iter().filter(|stroke| matches!(stroke.place, Place::Anywhere | Place::Apart));
+        let wanted: BTreeSet<String> = anywhere.map(|stroke| format!("{:?}", stroke.faults)).collect();
+        let plans = singles(&space, 5, SingleKind::Other);
+        let first = plans.iter().take(all.strokes.len());
+        let there = first.filter(|plan| plan.faults.last().unwrap().at.to_string() == "provider:committed#1");
+        let done =
+            |plan: &Plan| format!("{:?}", plan.faults.iter().map(|at| at.fault.clone()).collect::<Vec<_>>());
+        assert_eq!(there.map(done).collect::<BTreeSet<_>>(), wanted);
+    }
+
+    #[test]
+    fn pairs_try_recovery_and_a_restart_after_each_outcome() {
+        let mut space = fixture::space();
+        space.hits.insert(0, "mark:recovered#1".parse().unwrap());
+        let menu = Menu::of(&space, &space.families, &Coverage::default());
+        let plans = singles(&space, 5, SingleKind::Pair);
+        let (outcomes, recoveries): (Vec<&Plan>, Vec<&Plan>) =
+            plans.iter().partition(|plan| !plan.rules.is_empty());
+        for plan in &recoveries {
+            assert_eq!(plan.faults[0].at.to_string(), "provider:committed#1", "{plan:?}");
+            assert_eq!(plan.faults[0].fault, Fault::named("kill"));
+            assert!(
+                plan.faults.len() > 1 && plan.faults[1..].iter().all(|fault| fault.at.ordinal == 2),
+                "{plan:?}"
+            );
+        }
+        assert!(!recoveries.is_empty());
+        let first: BTreeSet<String> = outcomes[..menu.plans.items().len()]
+            .iter()
+            .map(|plan| format!("{:?}", plan.rules[0].plan))
+            .collect();
+        assert_eq!(first.len(), menu.plans.items().len());
+        assert!(
+            outcomes
+                .iter()
+                .all(|plan| plan.faults.len() == 1 && plan.faults[0].fault == Fault::named("kill"))
+        );
     }
 
     #[test]

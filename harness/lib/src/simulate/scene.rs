@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use killpoint_checks::{Case, judge};
-use killpoint_model::event::EventKind;
-use killpoint_model::named_plan::PROVIDER_PLANS;
-use killpoint_model::plan::{
-    ActionSpec, Aftermath, Commit, CutAt, FaultAt, Match, ProviderPlan, Reply, Rule, Visible,
-};
+use killpoint_model::plan::{ActionSpec, Aftermath, Commit, CutAt, ProviderPlan, Reply, Visible};
 use killpoint_model::run::TrialRole;
 use killpoint_model::settings::{CommandSettings, LedgerSettings, MetricsSettings};
-use killpoint_model::{Fault, History, HitName, Plan, Settings, TrialVerdict};
-use serde_json::Value;
+use killpoint_model::{History, Plan, Settings, TrialVerdict};
+use killpoint_scenarios::search::{Family, Space, Swarm};
 
 use super::dice::Dice;
 use super::{ModelWorker, Simulated, Unsupported, disagreements, simulate};
 
+/// Families of which a model can do nothing.
+const NOT_MODELLED: &[Family] = &[Family::Barrier, Family::Producer, Family::Store, Family::StoreLoss];
+/// Random subsets of the others that plans are made of.
+const SUBSETS: u32 = 16;
 /// Sets of actions whose fault-free trials are kept.
 const KEPT_MAX: usize = 256;
 
@@ -42,7 +42,10 @@ impl SceneKind {
         let mut settings = Settings { actions, ..Settings::default() };
         settings.worker.restarts_max = 12;
         settings.provider.idempotency.dedupe = self == Self::Deduping;
-        settings.state.enqueue = Some(CommandSettings::default());
+        // Several workers and other actions are part of the space only where commands say how they are told.
+        settings.worker.command.argv = vec!["worker".into(), "{worker}".into()];
+        let enqueue = vec!["enqueue".into(), "{actions.file}".into()];
+        settings.state.enqueue = Some(CommandSettings { argv: enqueue, ..CommandSettings::default() });
         if self != Self::Bare {
             settings.cleanup = Some(CommandSettings::default());
             settings.ledger = Some(ledger());
@@ -82,7 +85,7 @@ pub struct Scene {
     pub worker: ModelWorker,
     /// How it is watched and judged.
     pub settings: Settings,
-    hits: Vec<HitName>,
+    swarm: Swarm,
     /// By actions.
     baselines: BTreeMap<String, Vec<History>>,
 }
@@ -107,11 +110,10 @@ impl Scene {
         let worker = if kind == SceneKind::Marked { *worker } else { worker.without_marks() };
         let settings = kind.settings();
         let first = simulate(&Plan::default(), &settings, &worker, 0)?;
-        let hits = first.history.events.iter().filter_map(|event| match &event.event {
-            EventKind::Hit { hit, live: true, .. } => Some(hit.clone()),
-            _ => None,
-        });
-        Ok(Self { worker, settings: settings.clone(), hits: hits.collect(), baselines: BTreeMap::new() })
+        let mut space = Space::of(&settings, &first.history);
+        space.families.retain(|family| !NOT_MODELLED.contains(family));
+        let swarm = Swarm::new(&space, SUBSETS);
+        Ok(Self { worker, settings, swarm, baselines: BTreeMap::new() })
     }
 
     /// Tries a plan against the fault-free trials of the same actions.
@@ -160,61 +162,19 @@ fn actions_id(plan: &Plan) -> String {
     words.collect()
 }
 
-/// The plan of one case: the same for the same scene, seed and case.
+/// The plan of one case: the same for the same scene, seed and case. It is what exploring draws for such a worker; in
+/// half of the cases what the provider does with a write is any point of its space, of which exploring, that has
+/// fewer trials, takes some.
 pub fn plan_for(scene: &Scene, seed: u64, case: u64) -> Plan {
     let mut dice = Dice::new(seed ^ case.wrapping_mul(0xD6E8_FEB8_6659_FD93));
-    let workers = *dice.pick(&[1, 1, 1, 1, 2, 2, 3]);
-    let rules = *dice.pick(&[0, 0, 1, 1, 1, 2]);
-    let faults = *dice.pick(&[0, 1, 1, 1, 2, 3]);
-    Plan {
-        name: format!("modelled {case}"),
-        provider_plan: if rules > 0 { "mixed".into() } else { "ok".into() },
-        rules: (0..rules).map(|number| rule(&mut dice, number)).collect(),
-        faults: (0..faults).map(|_| fault_at(&mut dice, &scene.hits)).collect(),
-        actions: some_actions(&mut dice),
-        workers,
-        ..Plan::default()
+    let mut plan = scene.swarm.plan(seed ^ (case >> u32::BITS), case as u32);
+    plan.name = format!("modelled {case}");
+    if dice.one_in(2) {
+        for rule in plan.rules.iter_mut().filter(|rule| rule.matches.operation.as_deref() == Some("create")) {
+            rule.plan = point(&mut dice);
+        }
     }
-}
-
-fn some_actions(dice: &mut Dice) -> Vec<ActionSpec> {
-    match dice.below(12) {
-        0 => vec![
-            action("action-1", &["ann@example.com"], "hello 1"),
-            action("action-2", &["bob@example.com"], "hello 2"),
-        ],
-        1 => vec![action("action-1", &["ann@example.com", "bob@example.com"], "hello both")],
-        2 => vec![
-            action("action-1", &["ann@example.com"], "the same"),
-            action("action-2", &["ann@example.com"], "the same"),
-        ],
-        3 => vec![
-            action("action-1", &["ann@example.com"], "one"),
-            action("action-2", &["ann@example.com"], "two"),
-            action("action-3", &["eve@example.com"], "one"),
-        ],
-        _ => Vec::new(),
-    }
-}
-
-fn rule(dice: &mut Dice, number: u32) -> Rule {
-    let id = format!("rule-{number}");
-    let nth = (!dice.one_in(6)).then(|| *dice.pick(&[1, 1, 1, 2, 2, 3]));
-    let times = (nth.is_none() && !dice.one_in(4)).then(|| *dice.pick(&[1, 2, 3]));
-    let of = |operation: &str| Match { operation: Some(operation.into()), nth, ..Match::default() };
-    if dice.one_in(5) {
-        const REPLIES: [Reply; 5] = [
-            Reply::Status { code: 500 },
-            Reply::Status { code: 503 },
-            Reply::Fin,
-            Reply::Cut { at: CutAt::Body },
-            Reply::Hang,
-        ];
-        let plan = ProviderPlan { reply: *dice.pick(&REPLIES), ..ProviderPlan::default() };
-        return Rule { id, matches: of("lookup"), plan, times };
-    }
-    let plan = if dice.one_in(2) { dice.pick(PROVIDER_PLANS).plan } else { point(dice) };
-    Rule { id, matches: of("create"), plan, times }
+    plan
 }
 
 /// A point of the provider's plan space, but for a provider that says "accepted" and does nothing: nobody can be
@@ -259,35 +219,4 @@ fn point(dice: &mut Dice) -> ProviderPlan {
         reply = Reply::Fin;
     }
     ProviderPlan { commit, reply, visible: *dice.pick(&VISIBLE), aftermath: *dice.pick(&AFTERMATHS) }
-}
-
-fn fault_at(dice: &mut Dice, hits: &[HitName]) -> FaultAt {
-    let mut at = match hits {
-        [] => HitName::new(killpoint_model::Source::Provider, "received", 1),
-        hits => dice.pick(hits).clone(),
-    };
-    // What recovery reaches again is not in the fault-free trial.
-    at.ordinal += *dice.pick(&[0, 0, 0, 1, 1, 2]);
-    FaultAt { at, fault: fault(dice) }
-}
-
-fn fault(dice: &mut Dice) -> Fault {
-    let with = |name: &str, with: &[(&str, Value)]| Fault {
-        name: name.to_owned(),
-        with: with.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
-    };
-    let time = Value::from(*dice.pick(&["100ms", "600ms", "1s", "3s"]));
-    match dice.below(16) {
-        0 => with("terminate", &[("grace", time)]),
-        1 => with("terminate", &[("grace", Value::from("2s")), ("answer-after", Value::from("300ms"))]),
-        2 | 3 => with("stop", &[("for", time)]),
-        4 => with("second-worker", &[("quiet", Value::from("1s"))]),
-        5 => with("second-worker", &[("quiet", Value::from("3s")), ("stop", Value::from(true))]),
-        6 => with("second-worker", &[("quiet", Value::from("1s")), ("then", Value::from("kill"))]),
-        7 => with("provider-clock", &[("by", Value::from(*dice.pick(&["1h", "25h"])))]),
-        8 => with("worker-clock", &[("by", Value::from(*dice.pick(&["5m", "-5m", "11h"])))]),
-        9 => with("kill", &[("new-identity", Value::from(true))]),
-        10 => Fault::named("cleanup"),
-        _ => Fault::named("kill"),
-    }
 }
