@@ -57,6 +57,9 @@ fn run_page(steps: &[Step]) {
             ["cargo", "install", "--path", path] => {
                 assert!(root().join(path).join("Cargo.toml").is_file(), "{}: {path}", step.place);
             }
+            ["git", "add", file] => {
+                assert!(fixture.path(file).exists(), "{}: there is no {file}", step.place);
+            }
             ["curl", ..] if !is_there("curl") => skip("curl", step),
             ["curl", ..] => {
                 let provider = provider.get_or_insert_with(|| Provider::start(&fixture));

@@ -44,7 +44,7 @@ impl Session {
         let words: Vec<&str> = step.command.split_whitespace().collect();
         match words.as_slice() {
             // The program is there already: it is what is tested.
-            ["cargo", "install", "--path", path] => {
+            ["cargo", "install", "--debug", "--path", path] => {
                 assert!(root().join(path).join("Cargo.toml").is_file(), "{}: {path}", step.place);
             }
             ["cd", to] => {
@@ -95,7 +95,7 @@ fn the_tutorial_goes_from_red_to_green() {
         session.carry_out(step);
     }
     let kept = fs::read_dir(session.folder.join("killpoint/regressions")).unwrap().count();
-    assert_eq!(kept, 1, "one counterexample is kept");
+    assert_ne!(kept, 0, "no counterexample was kept");
     for (command, time) in &session.times {
         println!("{:6.1} s  {command}", time.as_secs_f64());
     }
