@@ -15,7 +15,7 @@ pub const REPORT_FORMAT: &str = "killpoint-report";
 
 /// Version of the JSON report: major, minor. A higher minor adds fields; a higher major changes or
 /// removes some.
-pub const REPORT_VERSION: (u32, u32) = (1, 2);
+pub const REPORT_VERSION: (u32, u32) = (1, 3);
 
 /// A JSON report: the view, with what a reader needs to know about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -84,7 +84,7 @@ impl Format for Json {
 
 /// Escapes what serde_json leaves as it is though a terminal might obey it. Outside of strings JSON
 /// has only ASCII and line feeds, so that this can work on the whole text.
-fn escape_hazards(json: &str) -> String {
+pub(crate) fn escape_hazards(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         if c == '\n' || !is_hazard(c) {

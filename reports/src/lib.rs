@@ -7,8 +7,13 @@
 //! Whatever a worker wrote (names, messages, bodies) is hostile text. The view keeps it as it is, only
 //! shortened; each format makes it harmless for its own medium.
 
+mod annotations;
 mod json;
+mod junit;
+mod markdown;
+mod outcome;
 mod sanitise;
+mod sarif;
 mod terminal;
 mod view;
 
@@ -32,11 +37,13 @@ pub struct Options {
     pub width: usize,
     /// Where the run is recorded, as the user should read it.
     pub run_dir: Option<String>,
+    /// What the invariants are about, for formats that explain them; empty where nobody needs it.
+    pub invariants: Vec<Entry>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { color: false, width: 100, run_dir: None }
+        Self { color: false, width: 100, run_dir: None, invariants: Vec::new() }
     }
 }
 
@@ -50,7 +57,14 @@ pub trait Format: Sync + std::fmt::Debug {
 }
 
 /// Every report format.
-pub static FORMATS: &[&dyn Format] = &[&terminal::Terminal, &json::Json];
+pub static FORMATS: &[&dyn Format] = &[
+    &terminal::Terminal,
+    &json::Json,
+    &junit::Junit,
+    &markdown::Markdown,
+    &annotations::Annotations,
+    &sarif::Sarif,
+];
 
 /// Finds a format by its name.
 pub fn find(name: &str) -> Option<&'static dyn Format> {

@@ -79,6 +79,16 @@ pub(crate) fn shorten(text: &str, chars_max: usize) -> String {
     format!("{head}…")
 }
 
+/// The first whole lines of a text that take at most `bytes_max` bytes, and how many more there are.
+pub(crate) fn first_lines(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = text.char_indices().map_while(|(at, c)| (at < bytes_max).then_some((at, c)));
+    let end = end.filter(|(_, c)| *c == '\n').last().map_or(0, |(at, _)| at + 1);
+    format!("{}… {} more lines\n", &text[..end], text[end..].lines().count())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,5 +107,8 @@ mod tests {
         assert_eq!(cut("漢字漢字", 5), "漢字…");
         assert_eq!(shorten("abcdefg", 6), "abcde…");
         assert_eq!(split_at_column("漢字", 1), 3, "a split always takes a character");
+        assert_eq!(first_lines("a\nb\nc\nd\n", 8), "a\nb\nc\nd\n");
+        assert_eq!(first_lines("a\nb\nc\nd\n", 5), "a\nb\n… 2 more lines\n");
+        assert_eq!(first_lines("abcdefg", 5), "… 1 more lines\n");
     }
 }

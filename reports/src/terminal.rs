@@ -11,6 +11,7 @@ use std::io::{self, Write};
 
 use killpoint_model::{Entry, ExitCode, Verdict};
 
+pub(crate) use self::block::quoted;
 use self::page::{Page, Tone, span};
 use crate::{Format, Options, Tally, View};
 
@@ -95,7 +96,7 @@ fn summary(page: &mut Page, view: &View) -> io::Result<()> {
 }
 
 /// `2 violated, 1 holds of 3 trials`.
-fn shares(tally: Tally) -> String {
+pub(crate) fn shares(tally: Tally) -> String {
     let parts: Vec<String> = tally.parts().iter().map(|(trials, word)| format!("{trials} {word}")).collect();
     if parts.is_empty() {
         return "no trials".to_owned();
@@ -110,7 +111,7 @@ fn missing(view: &View) -> String {
 }
 
 /// The symbol and the word of a verdict; `None` is a trial that was not judged.
-const fn mark_and_word(verdict: Option<Verdict>) -> &'static str {
+pub(crate) const fn mark_and_word(verdict: Option<Verdict>) -> &'static str {
     match verdict {
         Some(Verdict::Holds) => "✓ holds",
         Some(Verdict::Vacuous) => "○ vacuous",
@@ -137,7 +138,7 @@ fn more(page: &mut Page, indent: usize, all: usize, shown_max: usize) -> io::Res
 }
 
 /// `event 8`, `events 8, 15`, `events 1, 2, … 30 more`.
-fn events_text(events: &[u64]) -> String {
+pub(crate) fn events_text(events: &[u64]) -> String {
     let named: Vec<String> = events.iter().take(EVENTS_MAX).map(u64::to_string).collect();
     let more = match events.len().saturating_sub(EVENTS_MAX) {
         0 => String::new(),
@@ -151,12 +152,12 @@ fn events_text(events: &[u64]) -> String {
 }
 
 /// `1 trial`, `2 trials`.
-fn counted(number: u32, noun: &str) -> String {
+pub(crate) fn counted(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// `210ms`, `2.31s`, `4m07s`.
-fn duration(ms: u64) -> String {
+pub(crate) fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms}ms"),
         1000..60_000 => format!("{}.{:02}s", ms / 1000, ms % 1000 / 10),

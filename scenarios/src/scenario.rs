@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use killpoint_model::{Catalog, Fault, FaultAt, Plan};
+use killpoint_model::{Catalog, Fault, FaultAt, Plan, SourceLine};
 
 use crate::actions;
 use crate::boundary;
@@ -32,7 +32,7 @@ pub struct Scenario {
     pub kind: Option<String>,
     /// What it needs of the configuration beside a worker: names of [`NEEDS`].
     pub needs: Vec<String>,
-    /// What is done in its one trial; canonical names are not bound yet.
+    /// What is done in its one trial; canonical names are not bound yet. Its source is the line of its name.
     pub plan: Plan,
 }
 
@@ -44,11 +44,21 @@ pub fn load_scenario(text: &str, file: &str, catalog: &Catalog) -> Loaded<Scenar
         log.syntax(&errors);
         return log.finish(None);
     }
-    let scenario = resolve(Table::root(document.get_ref()), catalog, &mut log);
+    let scenario = resolve(Table::root(document.get_ref()), catalog, &mut log).map(|(scenario, name_at)| {
+        let source = SourceLine { file: file.to_owned(), line: line_of(text, name_at) };
+        Scenario { plan: Plan { source: Some(source), ..scenario.plan }, ..scenario }
+    });
     log.finish(scenario)
 }
 
-fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario> {
+/// The line of a byte, from 1.
+fn line_of(text: &str, byte: usize) -> u32 {
+    let before = text.bytes().take(byte).filter(|byte| *byte == b'\n').count();
+    u32::try_from(before).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// The scenario, and the byte at which its name stands.
+fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<(Scenario, usize)> {
     let name = read_name(&mut root, log);
     let summary = root.required("summary", "say in one line what is staged", log);
     let summary = summary.and_then(|item| item.text(log)).map(|text| text.value.to_owned());
@@ -82,7 +92,7 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
     let rules = rule::read_all(rules, "rule", &dialects, log);
     let faults = read_faults(faults, catalog, log);
     root.close(log);
-    let name = name?;
+    let (name, name_at) = name?;
     let plan = Plan {
         name: name.clone(),
         scenario: Some(name.clone()),
@@ -91,8 +101,9 @@ fn resolve(mut root: Table, catalog: &Catalog, log: &mut Log) -> Option<Scenario
         faults,
         actions,
         workers,
+        source: None,
     };
-    Some(Scenario { name, summary: summary?, explanation, source, kind, needs, plan })
+    Some((Scenario { name, summary: summary?, explanation, source, kind, needs, plan }, name_at))
 }
 
 fn read_needs(item: &Item, log: &mut Log) -> Vec<String> {
@@ -104,7 +115,7 @@ fn read_needs(item: &Item, log: &mut Log) -> Vec<String> {
     elements.iter().filter_map(|element| element.name("need of a scenario", &known, log)).collect()
 }
 
-fn read_name(root: &mut Table, log: &mut Log) -> Option<String> {
+fn read_name(root: &mut Table, log: &mut Log) -> Option<(String, usize)> {
     let item = root.required("name", "give it the name of its file, such as `name = \"lost-reply\"`", log)?;
     let name = item.text(log)?;
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
@@ -118,7 +129,7 @@ fn read_name(root: &mut Table, log: &mut Log) -> Option<String> {
         );
         return None;
     }
-    Some(name.value.to_owned())
+    Some((name.value.to_owned(), name.span.start))
 }
 
 fn read_faults(tables: Vec<Table>, catalog: &Catalog, log: &mut Log) -> Vec<FaultAt> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use killpoint::model::checklist::{ProfileName, RunProfile};
 use killpoint::model::plan::duration_ms;
-use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SystemClock};
+use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, SourceLine, SystemClock};
 use killpoint::reports::{self, Options, View};
 use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
@@ -193,7 +193,17 @@ pub(crate) fn folder_or_default(asked: Option<&PathBuf>) -> PathBuf {
 /// A scenario of the library.
 pub(crate) fn load_library(entry: &scenarios::LibraryScenario) -> Result<scenarios::Scenario, Diagnosed> {
     let loaded = scenarios::load_scenario(entry.text, &format!("{}.toml", entry.name), &killpoint::catalog());
-    diagnostics::value_of(loaded, entry.text)
+    let mut scenario = diagnostics::value_of(loaded, entry.text)?;
+    // The library is no file of the user.
+    scenario.plan.source = None;
+    Ok(scenario)
+}
+
+/// Where a configuration describes the worker.
+pub(crate) fn worker_line(config: &Path) -> SourceLine {
+    let text = std::fs::read_to_string(config).unwrap_or_default();
+    let before = text.lines().position(|line| line.trim_start().starts_with("[worker]"));
+    SourceLine { file: config.display().to_string(), line: before.map_or(1, |before| before as u32 + 1) }
 }
 
 /// A scenario by name, or from a file.

@@ -150,6 +150,7 @@ mod tests {
             replay: String::new(),
             duration_ms: 0,
             shard: None,
+            source: None,
         }
     }
 

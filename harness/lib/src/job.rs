@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use killpoint_model::checklist::RunProfile;
-use killpoint_model::{Diagnostic, HitName, Plan, Settings};
+use killpoint_model::{Diagnostic, HitName, Plan, Settings, SourceLine};
 
 use crate::explore::ExploreRequest;
 use crate::shard::Shard;
@@ -57,6 +57,8 @@ pub struct RunRequest {
     /// The words with which a replay command begins, such as `killpoint run --config killpoint.toml`, and
     /// those with which it ends, such as `-- ./worker`.
     pub replay: (String, String),
+    /// The configuration that describes the worker: where reports point for plans that come from no file.
+    pub source: Option<SourceLine>,
 }
 
 impl RunRequest {
@@ -74,6 +76,7 @@ impl RunRequest {
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),
+            source: None,
         }
     }
 

@@ -25,7 +25,8 @@ pub fn profile(name: ProfileName, settings: &Settings) -> Result<(Strategy, RunP
         let loaded = load_scenario(entry.text, entry.name, &catalog);
         let Some(scenario) = loaded.value else { return Err(RunError::Invalid(loaded.diagnostics)) };
         match missing_needs(&scenario, settings).into_iter().next() {
-            None => plans.push(scenario.plan),
+            // The library is no file of the user.
+            None => plans.push(Plan { source: None, ..scenario.plan }),
             Some(missing) => skipped.push(Skipped {
                 scenario: entry.name.to_owned(),
                 faults: fault_names(&scenario.plan),
@@ -145,6 +146,7 @@ mod tests {
             replay: String::new(),
             duration_ms: 1,
             shard: None,
+            source: None,
         }
     }
 

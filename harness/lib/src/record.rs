@@ -39,8 +39,10 @@ impl<P: Progress> Runner<'_, P> {
             // There are thousands of them, and the history tells it all again.
             judged.outcomes.clear();
         }
+        let source = ended.job.plan.source.clone().or_else(|| self.request.source.clone());
         let trial = TrialRecord {
             drawn,
+            source,
             replay: self.replay(&ended)?,
             folder: ended.folder,
             role: ended.role,

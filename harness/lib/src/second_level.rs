@@ -122,6 +122,7 @@ mod tests {
             duration_ms: 0,
             drawn: false,
             shard: None,
+            source: None,
         }
     }
 

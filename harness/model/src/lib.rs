@@ -37,7 +37,7 @@ pub use finding::{Finding, InvariantOutcome, InvariantStatus};
 pub use history::History;
 pub use hit::{HitName, Source};
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
-pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule};
+pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule, SourceLine};
 pub use run::{RunRecord, TrialRecord};
 pub use settings::Settings;
 pub use shard::{MergedRecord, PlannedTrial, ShardRecord};

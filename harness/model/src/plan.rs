@@ -399,6 +399,16 @@ pub struct ActionSpec {
     pub body: String,
 }
 
+/// A line of a file that the user wrote.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SourceLine {
+    /// The file, as the user named it.
+    pub file: String,
+    /// Which line, from 1.
+    pub line: u32,
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -424,6 +434,9 @@ pub struct Plan {
     /// Workers that are started at the same time at the beginning; 0 and 1 are one.
     #[serde(skip_serializing_if = "is_zero")]
     pub workers: u32,
+    /// The file that it was read from. It is no part of what is done, and a trial's record holds it, not its plan.
+    #[serde(skip)]
+    pub source: Option<SourceLine>,
 }
 
 impl Plan {

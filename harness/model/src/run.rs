@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::checklist::{HostFacts, RunProfile};
 use crate::exploration::Exploration;
-use crate::plan::Plan;
+use crate::plan::{Plan, SourceLine};
 use crate::settings::Settings;
 use crate::shard::{MergedRecord, ShardRecord};
 use crate::text_enum::text_enum;
 use crate::verdict::{TrialVerdict, Verdict};
 
 /// Version of `run.json`: major, minor. The refuse rules are those of a history.
-pub const RUN_VERSION: (u32, u32) = (1, 2);
+pub const RUN_VERSION: (u32, u32) = (1, 3);
 
 text_enum! {
     /// What a trial is for.
@@ -50,6 +50,9 @@ pub struct TrialRecord {
     /// In a merged run the part that ran it. It was compared with the baselines of that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<u32>,
+    /// The scenario file that the plan comes from, else the configuration of the worker; absent where there is neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceLine>,
 }
 
 impl TrialRecord {

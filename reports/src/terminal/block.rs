@@ -10,6 +10,8 @@ use super::{counted, duration, events_text, mark_and_word, more, tone_of};
 use crate::view::is_bad;
 use crate::{Detail, Generation, Judged, Step, Timeline};
 
+/// Columns of a block that another format quotes.
+const QUOTED_COLUMNS: usize = 100;
 /// Most blocks that are shown in full.
 const BLOCKS_MAX: usize = 12;
 /// Most trials that are named in short after them.
@@ -66,9 +68,22 @@ fn groups(details: &[Detail]) -> Vec<Vec<&Detail>> {
     groups
 }
 
+/// Everything about a trial as plain clean text, for formats that quote it.
+pub(crate) fn quoted(detail: &Detail, with_timeline: bool) -> String {
+    let mut out = Vec::new();
+    let mut page = Page::new(&mut out, QUOTED_COLUMNS, false);
+    let written = title(&mut page, detail).and_then(|()| body(&mut page, detail, with_timeline));
+    debug_assert!(written.is_ok(), "writing into memory does not fail");
+    String::from_utf8_lossy(&out).into_owned()
+}
+
 fn full(page: &mut Page, detail: &Detail) -> io::Result<()> {
     page.rule()?;
     title(page, detail)?;
+    body(page, detail, true)
+}
+
+fn body(page: &mut Page, detail: &Detail, with_timeline: bool) -> io::Result<()> {
     let counters = detail.counters;
     let counted = format!(
         "{}, {}, {} acknowledged, in {}",
@@ -84,7 +99,7 @@ fn full(page: &mut Page, detail: &Detail) -> io::Result<()> {
     missing(page, detail)?;
     actions(page, &detail.actions)?;
     notes(page, &detail.notes)?;
-    if let Some(timeline) = &detail.timeline {
+    if let Some(timeline) = detail.timeline.as_ref().filter(|_| with_timeline) {
         page.blank()?;
         write_timeline(page, timeline)?;
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use killpoint_model::provider::Counters;
 use killpoint_model::run::TrialRole;
 use killpoint_model::verdict::{ActionOutcome, ActionVerdict};
-use killpoint_model::{Finding, History, InvariantStatus, TrialRecord, TrialVerdict, Verdict};
+use killpoint_model::{Finding, History, InvariantStatus, SourceLine, TrialRecord, TrialVerdict, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -45,6 +45,10 @@ pub struct Detail {
     pub role: TrialRole,
     /// The scenario that the plan comes from, where it comes from one.
     pub scenario: Option<String>,
+    /// The file that the plan was read from, else the worker's configuration; absent where there is neither.
+    pub source: Option<SourceLine>,
+    /// What the plan does, without its names: the same in every run and on every machine.
+    pub content_id: String,
     /// Which repetition, from 1.
     pub repetition: u32,
     /// What is done where.
@@ -95,6 +99,8 @@ impl Detail {
             plan: trial.plan.name.clone(),
             role: trial.role,
             scenario: trial.plan.scenario.clone(),
+            source: trial.source.clone(),
+            content_id: trial.plan.content_id(),
             repetition: trial.repetition,
             boundary: boundary_text(trial),
             provider_plan: provider_plan_text(&trial.plan),
@@ -112,6 +118,13 @@ impl Detail {
             replay: trial.replay.clone(),
             duration_ms: trial.duration_ms,
         }
+    }
+}
+
+impl Detail {
+    /// The invariants that are violated.
+    pub(crate) fn violations(&self) -> impl Iterator<Item = &Judged> {
+        self.judged.iter().filter(|judged| judged.status == InvariantStatus::Violated)
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(super) const fn plus(self, other: Self) -> Self {
+    pub(crate) const fn plus(self, other: Self) -> Self {
         Self {
             trials: self.trials + other.trials,
             holds: self.holds + other.holds,

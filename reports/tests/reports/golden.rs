@@ -141,6 +141,7 @@ pub(crate) fn trial(folder: &str, role: TrialRole, plan: Plan, verdict: TrialVer
         replay: format!("killpoint replay .killpoint/runs/0001/{folder}"),
         duration_ms: 312,
         shard: None,
+        source: None,
     }
 }
 

@@ -20,7 +20,7 @@ fn the_whole_document() {
 fn it_is_versioned_and_says_the_exit_code_and_the_evidence() {
     let report: Value = serde_json::from_str(&json()).unwrap();
     assert_eq!(report["format"], "killpoint-report");
-    assert_eq!(report["version"], serde_json::json!([1, 2]));
+    assert_eq!(report["version"], serde_json::json!([1, 3]));
     assert_eq!((&report["verdict"], &report["exit_code"]), (&"violated".into(), &1.into()));
     let finding = &report["details"][0]["judged"][0]["findings"][0];
     assert_eq!(finding["events"], serde_json::json!([9, 17]));

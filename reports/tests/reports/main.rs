@@ -1,7 +1,12 @@
 //! Reports of a hand-made run, in every format.
 
+mod annotations;
+mod every;
 mod golden;
 mod json;
+mod junit;
+mod markdown;
+mod sarif;
 mod terminal;
 mod view;
 

@@ -9,7 +9,8 @@ use crate::report;
 
 fn terminal(width: usize, color: bool) -> String {
     let golden = golden();
-    let options = Options { color, width, run_dir: Some(".killpoint/runs/0001".into()) };
+    let options =
+        Options { color, width, run_dir: Some(".killpoint/runs/0001".into()), ..Options::default() };
     report("terminal", &View::new(&golden.record, &golden.histories), &options)
 }
 
@@ -140,7 +141,7 @@ proptest! {
         golden.record.command_line.push(text.clone());
         let history = golden.histories.remove("003-kill").unwrap();
         golden.histories.insert(text.clone(), history);
-        let options = Options { color: false, width, run_dir: Some(text) };
+        let options = Options { color: false, width, run_dir: Some(text), ..Options::default() };
         let report = report("terminal", &View::new(&golden.record, &golden.histories), &options);
         prop_assert!(!report.chars().any(|c| c.is_control() && c != '\n'));
         let hides = report.contains(['\u{202e}', '\u{2066}', '\u{2028}', '\u{200b}']);

@@ -11,7 +11,7 @@ use killpoint::{ExploreRequest, RunRequest, Strategy};
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time};
+use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time, worker_line};
 
 /// How long new plans are drawn unless told otherwise.
 const TIME_DEFAULT: Duration = Duration::from_secs(60);
@@ -62,6 +62,10 @@ impl Explore {
         }
     }
 
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
+    }
+
     fn request(&self) -> Result<RunRequest, Diagnosed> {
         let (settings, target, replay, regressions) = if self.demo {
             let bug = self.bug.clone();
@@ -70,7 +74,7 @@ impl Explore {
             let folder = Path::new("killpoint/demo-regressions").join(bug.as_deref().unwrap_or("right"));
             (settings, Target::Demo { bug }, format!("killpoint demo{words}"), folder)
         } else {
-            let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
+            let path = self.config_path();
             let settings = load_config(&path)?;
             let replay = format!("killpoint run --config '{}'", path.display());
             (settings, Target::Config, replay, regressions_beside(&path))
@@ -89,6 +93,7 @@ impl Explore {
             jobs: Selection::jobs_or_default(self.jobs),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
+            source: (!self.demo).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder)
         })
     }

@@ -10,7 +10,7 @@ use killpoint::{RunRequest, Strategy, worker_id};
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, folder_or_default, scenario};
+use crate::invocation::{Selection, Shown, folder_or_default, scenario, worker_line};
 use crate::show;
 
 /// Arguments of `replay`.
@@ -57,6 +57,7 @@ impl Replay {
             repeat: self.repeat.get(),
             command_line: std::env::args().skip(1).collect(),
             replay: (replay, String::new()),
+            source: matches!(target, Target::Config).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
         })
     }
@@ -69,6 +70,10 @@ impl Replay {
         let token =
             Token::decode(&self.what).map_err(|error| Diagnosed::one("bad-token", &error.to_string()))?;
         Ok((token.plan, token.target, token.settings_id))
+    }
+
+    fn config_path(&self) -> PathBuf {
+        self.config.clone().unwrap_or_else(|| CONFIG.into())
     }
 
     fn settings(&self, target: &Target) -> Result<(Settings, String), Diagnosed> {
@@ -84,7 +89,7 @@ impl Replay {
                 Ok((settings, format!("killpoint demo{words}")))
             }
             Target::Config => {
-                let path = self.config.clone().unwrap_or_else(|| CONFIG.into());
+                let path = self.config_path();
                 Ok((load_config(&path)?, format!("killpoint run --config '{}'", path.display())))
             }
         }

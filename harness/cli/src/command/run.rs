@@ -7,7 +7,7 @@ use killpoint::model::{ExitCode, Settings};
 use killpoint::{RunRequest, scenarios};
 
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, regressions_beside};
+use crate::invocation::{Selection, Shown, regressions_beside, worker_line};
 
 /// Where the configuration is read from unless told otherwise.
 pub(super) const CONFIG: &str = "killpoint.toml";
@@ -49,6 +49,7 @@ impl Run {
             folder: self.selection.folder(),
             command_line: std::env::args().skip(1).collect(),
             replay,
+            source: self.command.is_empty().then(|| worker_line(&self.config_path())),
             regressions: self.command.is_empty().then(|| regressions_beside(&self.config_path())),
             ..RunRequest::sweep(settings, "")
         })
