@@ -60,8 +60,9 @@ impl Job {
         }
         let action = yaml("action.yml");
         let declared = action["inputs"].as_hash().unwrap().iter();
-        let mut inputs: BTreeMap<String, String> =
-            declared.map(|(name, input)| (text(name).to_owned(), text(&input["default"]).to_owned())).collect();
+        let mut inputs: BTreeMap<String, String> = declared
+            .map(|(name, input)| (text(name).to_owned(), text(&input["default"]).to_owned()))
+            .collect();
         for (name, value) in with {
             assert!(inputs.insert((*name).to_owned(), (*value).to_owned()).is_some(), "no input `{name}`");
         }
@@ -100,7 +101,8 @@ impl Job {
         let script = text(&step["run"]);
         assert!(!script.contains("${{"), "an input in a script is run as shell: hand it over as a variable");
         fs::write(file("script"), script).unwrap();
-        let folder = step["working-directory"].as_str().map_or_else(|| ".".to_owned(), |path| self.filled(path));
+        let folder =
+            step["working-directory"].as_str().map_or_else(|| ".".to_owned(), |path| self.filled(path));
         let added = fs::read_to_string(file("path")).unwrap();
         let before = self.path.iter().cloned().chain(added.lines().map(PathBuf::from));
         let own = std::env::var_os("PATH").unwrap();
@@ -117,7 +119,10 @@ impl Job {
 
     fn outputs(&self) -> BTreeMap<String, String> {
         let text = self.read("files/output");
-        text.lines().map(|line| line.split_once('=').unwrap()).map(|(k, v)| (k.to_owned(), v.to_owned())).collect()
+        text.lines()
+            .map(|line| line.split_once('=').unwrap())
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .collect()
     }
 
     fn read(&self, name: &str) -> String {
@@ -165,7 +170,8 @@ fn the_action_fails_a_wrong_worker_with_the_evidence() {
         assert!(summary.contains(part), "{part}: {summary}");
     }
     assert!(job.read("out/reports/junit.xml").contains("<failure"));
-    let listed = end_of(started(Command::new("tar").arg("-tzf").arg(job.bench.path("out/reports/run.tar.gz"))));
+    let listed =
+        end_of(started(Command::new("tar").arg("-tzf").arg(job.bench.path("out/reports/run.tar.gz"))));
     assert!(listed.exits(ExitCode::Holds).out.contains("/run.json"));
 }
 
@@ -178,9 +184,12 @@ fn the_action_says_when_there_is_no_verdict_and_takes_more_words() {
     assert_ne!(said.code, Some(0), "{said:?}");
 
     let mut job = Job::new(gate(RIGHT), &[("binary", PROGRAM), ("config", "nowhere.toml")]);
+    fs::create_dir(job.bench.path("killpoint-reports")).unwrap();
+    job.bench.file("killpoint-reports/summary.md", "all holds, a week ago\n");
     job.carried_out().exits(ExitCode::InvalidConfig).says(&["nowhere.toml"]);
     assert_eq!(job.verdict(), ("none".to_owned(), "3".to_owned()));
-    assert!(job.read("files/summary").contains("exit code 3"));
+    let summary = job.read("files/summary");
+    assert!(summary.contains("exit code 3") && !summary.contains("a week ago"), "{summary}");
 }
 
 #[test]
@@ -206,13 +215,15 @@ fn the_action_builds_from_its_own_source_and_knows_its_version() {
 fn the_workflow_uses_what_the_action_has() {
     let (workflow, action) = (yaml("deploy/ci/github.yml"), yaml("action.yml"));
     let steps = workflow["jobs"]["killpoint"]["steps"].as_vec().unwrap();
-    let used = steps.iter().find(|step| step["uses"].as_str().is_some_and(|name| name.contains("/killpoint@")));
+    let used =
+        steps.iter().find(|step| step["uses"].as_str().is_some_and(|name| name.contains("/killpoint@")));
     let used = used.expect("the workflow uses the action");
     for name in keys(&used["with"]) {
         assert!(!action["inputs"][name].is_badvalue(), "no input `{name}`");
     }
     let uploaded = text(&steps.last().unwrap()["with"]["path"]);
-    let output = uploaded.strip_prefix("${{ steps.killpoint.outputs.").and_then(|rest| rest.strip_suffix(" }}"));
+    let output =
+        uploaded.strip_prefix("${{ steps.killpoint.outputs.").and_then(|rest| rest.strip_suffix(" }}"));
     assert!(!action["outputs"][output.unwrap()].is_badvalue(), "{uploaded}");
     assert_eq!(text(&used["id"]), "killpoint");
 }
