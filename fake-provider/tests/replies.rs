@@ -4,7 +4,7 @@ mod support;
 
 use killpoint_model::plan::{Commit, CutAt, Match, ProviderPlan, Reply};
 use killpoint_model::provider::ProviderEvent;
-use support::{Client, config, get, plan, post, rule, settings, start, word};
+use support::{Client, config, get, plan, post, rule, settings, soon, start, word};
 
 const BODY: &str = r#"{"to":"a@example.test","text":"hello"}"#;
 
@@ -55,6 +55,34 @@ async fn every_reply_is_exact_and_the_same_for_its_twin() {
     }
     for commit in [Commit::Never, Commit::Twice, Commit::After { ms: 600_000 }] {
         assert_eq!(seen(plan(commit, Reply::Ok)).await.0.0, ok, "{commit}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_closes_without_having_read_the_answer_is_on_record() {
+    let close = post(None, BODY).replace("Host: x", "Host: x\r\nConnection: close");
+    for (request, reads, last) in [
+        (post(None, BODY), false, "unread"),
+        (post(None, BODY), true, "replied"),
+        (close.clone(), false, "unread"),
+        (close, true, "replied"),
+    ] {
+        let server = start(config(settings(true), plan(Commit::Never, Reply::Status { code: 400 }))).await;
+        let mut client = Client::connect(&server.base_url()).await;
+        client.send(&request).await;
+        if reads {
+            client.response().await;
+        }
+        soon(async {
+            while server.log().last().map(word).as_deref() != Some("replied") {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        drop(client);
+        assert!(server.drain(std::time::Duration::from_secs(10)).await);
+        assert_eq!(server.log().last().map(word).as_deref(), Some(last), "{request}, read: {reads}");
+        assert_eq!(server.counters().acknowledged, 1, "it was written in full all the same");
     }
 }
 

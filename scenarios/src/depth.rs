@@ -230,6 +230,7 @@ fn trace(event: &ProviderEvent, names: &Names, volatile: &BTreeSet<String>) -> O
         | P::Held { .. }
         | P::Replying { .. }
         | P::Replied { .. }
+        | P::Unread { .. }
         | P::Unanswered { .. }
         | P::LookedUp(_)
         | P::LookupReplied { .. }

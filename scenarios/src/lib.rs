@@ -40,7 +40,7 @@ pub use kinds::{KINDS, Kind};
 pub use library::{LIBRARY, LibraryScenario, unknown_scenario};
 pub use log::Loaded;
 pub use needs::{NEEDS, Need, missing_needs};
-pub use presets::{PRESETS, Preset};
+pub use presets::{PRESETS, Preset, STATES as PRESET_STATES};
 pub use scenario::{Scenario, load_scenario};
 pub use sweep::{SweepPlan, kill_plan, sweep};
 pub use write::to_toml;

@@ -50,7 +50,7 @@ group by d.delivery_id",
 
 /// Words for the state of a delivery, beside the canonical ones. `failed` is a decided failure; a worker
 /// that retries its failed rows says so with `states = { failed = "created" }`.
-pub(crate) const STATES: &[(&str, RowState)] = &[
+pub const STATES: &[(&str, RowState)] = &[
     ("action_created", RowState::Created),
     ("pending", RowState::Created),
     ("queued", RowState::Created),

@@ -96,7 +96,7 @@ async fn serve(mut stream: TcpStream, shared: &Shared, token: &Token) {
                     (response, request.keep_alive, request.method == "HEAD")
                 }
                 Ok(Err(ReadFailure::Bad(bad))) => (failure(bad.status, &bad.why), false, false),
-                Ok(Err(ReadFailure::Gone)) | Err(_) => return,
+                Ok(Err(ReadFailure::Gone | ReadFailure::Reset)) | Err(_) => return,
             };
         let (bytes, _) = response.to_bytes(keep_alive, head_only);
         let written = timeout(IO_LIMIT, stream.write_all(&bytes)).await;

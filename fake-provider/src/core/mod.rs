@@ -194,6 +194,11 @@ impl Core {
         self.append(ProviderEvent::Replied { attempt, status, retry_after_ms }, None);
     }
 
+    /// The client reset the connection after the whole reply was written.
+    pub fn unread(&mut self, attempt: u32) {
+        self.append(ProviderEvent::Unread { attempt }, None);
+    }
+
     /// The exchange ends without a whole reply. Abandoned before it was executed, it never will be.
     pub fn unanswered(&mut self, attempt: u32, how: Unanswered) {
         self.undecided.remove(&attempt);

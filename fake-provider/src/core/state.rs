@@ -148,7 +148,7 @@ impl State {
             ProviderEvent::Fed { poll, items, .. } => self.feed.fed(*poll, items),
             ProviderEvent::FeedAcknowledged { items, .. } => self.feed.acknowledged(items),
             ProviderEvent::ClockStepped { by_ms } => self.stepped_ms = self.stepped_ms.saturating_add(*by_ms),
-            ProviderEvent::Partial { .. } => {}
+            ProviderEvent::Partial { .. } | ProviderEvent::Unread { .. } => {}
         }
     }
 

@@ -17,8 +17,10 @@ const READ_BYTES: usize = 16 << 10;
 /// Why no request came.
 #[derive(Debug)]
 pub enum ReadFailure {
-    /// The client closed, was reset or fell silent; the buffer holds what it had sent of a request.
+    /// The client closed or fell silent; the buffer holds what it had sent of a request.
     Gone,
+    /// The client reset the connection: it ended, or closed without having read all that was written to it.
+    Reset,
     /// What it sent is not served.
     Bad(BadRequest),
 }
@@ -41,6 +43,9 @@ pub async fn read_request(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Resul
                 buffer.reserve(READ_BYTES);
                 match timeout(IDLE_LIMIT, stream.read_buf(buffer)).await {
                     Ok(Ok(read)) if read > 0 => {}
+                    Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
+                        return Err(ReadFailure::Reset);
+                    }
                     Ok(Ok(_) | Err(_)) | Err(_) => return Err(ReadFailure::Gone),
                 }
             }

@@ -27,12 +27,14 @@ pub(super) struct Link {
     pub(super) buffer: Vec<u8>,
     pub(super) connection: u32,
     pub(super) abandonment: Abandonment,
+    /// The write that was answered last, until something else is read.
+    pub(super) answered: Option<u32>,
 }
 
 impl Link {
     pub(super) fn new(shared: Arc<Shared>, stream: TcpStream, connection: u32) -> Self {
         let abandonment = shared.abandonment();
-        Self { shared, stream, buffer: Vec::new(), connection, abandonment }
+        Self { shared, stream, buffer: Vec::new(), connection, abandonment, answered: None }
     }
 
     /// Waits at a point for the observer's answer.
@@ -88,19 +90,22 @@ impl Link {
         while matches!(self.stream.try_read(&mut scrap), Ok(read) if read > 0) {}
     }
 
-    /// Says that no more comes, and lets the client read what was written: closing with unread bytes
-    /// would reset the connection and take the answer away.
-    pub(super) async fn linger(&mut self) {
+    /// Says that no more comes, and lets the client read what was written: closing with unread bytes would reset the
+    /// connection and take the answer away. Gives whether the client in its turn closed without having read everything,
+    /// for which its kernel resets the connection (RFC 2525, section 2.17).
+    pub(super) async fn closes_unread(&mut self) -> bool {
         let Self { stream, abandonment, .. } = self;
-        let drained = async {
+        let ended = async {
             stream.shutdown().await?;
             let mut scrap = vec![0; 16 << 10];
             while stream.read(&mut scrap).await? > 0 {}
             io::Result::Ok(())
         };
         tokio::select! {
-            _ = timeout(LINGER_LIMIT, drained) => {}
-            () = abandonment.wait() => {}
+            ended = timeout(LINGER_LIMIT, ended) => {
+                matches!(ended, Ok(Err(error)) if error.kind() == io::ErrorKind::ConnectionReset)
+            }
+            () = abandonment.wait() => false,
         }
     }
 }

@@ -81,12 +81,16 @@ async fn serve(mut link: Link) {
             () = link.abandonment.wait() => Err(ReadFailure::Gone),
             read = read_request(&mut link.stream, &mut link.buffer) => read,
         };
+        let answered = link.answered.take();
         match read {
             Ok(request) => match exchange(&mut link, request).await {
                 After::Next => may_be_idle = true,
                 After::Close => return,
             },
-            Err(ReadFailure::Gone) => {
+            Err(failure @ (ReadFailure::Gone | ReadFailure::Reset)) => {
+                if let (ReadFailure::Reset, Some(attempt)) = (failure, answered) {
+                    link.shared.step(|core, _| core.unread(attempt));
+                }
                 // A kept connection that ends between two requests is no loss of a request.
                 if !may_be_idle || !link.buffer.is_empty() {
                     link.partial();
@@ -122,6 +126,6 @@ async fn exchange(link: &mut Link, request: Request) -> After {
 async fn reject(link: &mut Link, response: &Response) {
     let (bytes, _) = response.to_bytes(false, false);
     if link.write(&bytes).await.is_ok() {
-        link.linger().await;
+        link.closes_unread().await;
     }
 }

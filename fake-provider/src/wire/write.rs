@@ -185,9 +185,12 @@ impl Write<'_> {
             return Ok(After::Close);
         }
         if self.keep_alive {
+            self.link.answered = Some(attempt);
             return Ok(After::Next);
         }
-        self.link.close(Unanswered::Fin).await;
+        if self.link.closes_unread().await {
+            self.link.shared.step(|core, _| core.unread(attempt));
+        }
         Ok(After::Close)
     }
 

@@ -91,6 +91,13 @@ pub struct Counterexample {
     pub folder: String,
 }
 
+impl Counterexample {
+    /// Whether the plan was red in every repetition when it was found.
+    pub fn is_certain(&self) -> bool {
+        self.confirmed_before.is_all()
+    }
+}
+
 /// A stored counterexample that was tried again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

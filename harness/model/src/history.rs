@@ -12,7 +12,7 @@ use crate::ledger::{LedgerRow, LedgerView};
 use crate::provider::{Attempt, Counters, Effect, ProviderEvent};
 
 /// Version of the format: major, minor.
-pub const FORMAT_VERSION: (u32, u32) = (1, 1);
+pub const FORMAT_VERSION: (u32, u32) = (1, 2);
 
 /// The first line of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -201,15 +201,19 @@ mod tests {
 
     #[test]
     fn an_older_minor_of_the_same_major_is_read() {
-        let text = sample().to_text().replace("[1,1]", "[1,0]");
+        let text = sample().to_text().replace(&written(FORMAT_VERSION), &written((1, 0)));
         assert!(History::parse(&text).is_ok());
+    }
+
+    fn written(version: (u32, u32)) -> String {
+        serde_json::to_string(&version).unwrap()
     }
 
     #[test]
     fn newer_versions_are_refused() {
-        for version in ["[1,2]", "[2,0]"] {
-            let text = sample().to_text().replace("[1,1]", version);
-            assert!(matches!(History::parse(&text), Err(HistoryError::Newer(_))), "{version}");
+        for version in [(FORMAT_VERSION.0, FORMAT_VERSION.1 + 1), (FORMAT_VERSION.0 + 1, 0)] {
+            let text = sample().to_text().replace(&written(FORMAT_VERSION), &written(version));
+            assert_eq!(History::parse(&text), Err(HistoryError::Newer(version)));
         }
     }
 }

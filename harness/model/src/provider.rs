@@ -205,6 +205,12 @@ pub enum ProviderEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_after_ms: Option<u64>,
     },
+    /// After the whole reply was written, the client reset the connection: what it closed had bytes that nobody had
+    /// read. It may have given up before it heard the reply. A client that reads no more than the status does it too.
+    Unread {
+        /// The attempt.
+        attempt: u32,
+    },
     /// The exchange ended without a whole reply.
     Unanswered {
         /// The attempt.

@@ -28,6 +28,11 @@ pub(super) fn tell(event: &ProviderEvent) -> Told {
             let later = later.unwrap_or_default();
             told(Reply, Minor, format!("attempt {attempt} answered in full, status {status}{later}"))
         }
+        ProviderEvent::Unread { attempt } => told(
+            Reply,
+            Major,
+            format!("the client closed without having read all of the answer to attempt {attempt}"),
+        ),
         ProviderEvent::Unanswered { attempt, how } => {
             told(Reply, Major, format!("attempt {attempt} not answered in full: {}", how_text(*how)))
         }

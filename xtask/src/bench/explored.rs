@@ -131,7 +131,8 @@ pub(super) struct Explored {
 impl Explored {
     /// What was found first.
     pub(super) fn counterexample(&self) -> Option<&Counterexample> {
-        self.record.exploration.as_ref()?.counterexamples.first()
+        let found = &self.record.exploration.as_ref()?.counterexamples;
+        found.iter().find(|one| one.is_certain()).or_else(|| found.first())
     }
 
     /// Plans that were tried.

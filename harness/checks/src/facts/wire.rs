@@ -28,6 +28,8 @@ pub(crate) struct AttemptFact<'a> {
     pub(crate) replying: Option<u64>,
     pub(crate) end: End,
     pub(crate) end_seq: Option<u64>,
+    /// Whether the client reset the connection after the whole reply was written: it may not have heard it.
+    pub(crate) unread: bool,
     /// After how long it may be tried again, by the answer, in milliseconds.
     pub(crate) retry_after_ms: Option<u64>,
     /// Why the contract made no new effect of it, and the earlier effect.
@@ -203,6 +205,7 @@ impl<'a> Wire<'a> {
                     replying: None,
                     end: End::Nothing,
                     end_seq: None,
+                    unread: false,
                     retry_after_ms: None,
                     replay: None,
                     effects: Vec::new(),
@@ -276,6 +279,7 @@ impl<'a> Wire<'a> {
         | ProviderEvent::Held { attempt: id }
         | ProviderEvent::Replying { attempt: id, .. }
         | ProviderEvent::Replied { attempt: id, .. }
+        | ProviderEvent::Unread { attempt: id }
         | ProviderEvent::Unanswered { attempt: id, .. }) = event
         else {
             return;
@@ -294,6 +298,7 @@ impl<'a> Wire<'a> {
                 (fact.end, fact.end_seq) = (End::Replied(*status), Some(seq));
                 fact.retry_after_ms = *retry_after_ms;
             }
+            ProviderEvent::Unread { .. } => fact.unread = true,
             ProviderEvent::Unanswered { how, .. } => {
                 (fact.end, fact.end_seq) = (End::Unanswered(*how), Some(seq));
             }

@@ -16,7 +16,8 @@ if it were on its way.
 
 Right is an explicit failure with the provider's words after the first refusal. 408, 409, 425 and 429 are no refusals \
 for good; after 401 and 407 one more try with fresh credentials is right; a corrected request under another key is \
-another request; and a worker that died, or whose store failed, before it could write the refusal down may ask again. \
+another request; and a worker that died, whose time was over, or whose store failed before it could hear the refusal or write it down \
+may ask again. \
 (K25 failure-misclassified.)",
     example: "[[provider.rule]]\nmatch = { operation = \"create\" }\nplan = \"rejected\"",
 };
@@ -80,7 +81,8 @@ fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
             if CREDENTIALS.contains(&code) && credentials > 0 {
                 credentials -= 1;
             } else if !corrected
-                // An answer may be written out to who died since the request, or lost its claim while it stood still.
+                // An answer may be written out to who gave up, died since the request, or lost its claim while it stood still.
+                && !before.unread
                 && !facts.timeline.disturbed_between(before.seq, fact.seq)
                 && !facts.was_held_over(*index, said)
             {
@@ -98,6 +100,7 @@ mod tests {
     use killpoint_model::Settings;
     use killpoint_model::event::EventKind;
     use killpoint_model::finding::InvariantStatus::{self, Holds, NotShown, Violated};
+    use killpoint_model::provider::ProviderEvent;
 
     use crate::sample::{Trial, plain_baseline, status};
 
@@ -149,6 +152,20 @@ mod tests {
         let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
         trial.die("provider:replying#1").reply(attempt, 400).spawn();
         assert_eq!(judged(&mut trial.deliver("bob@x", Some("k-deploy-42"), "deployed").clone()), Holds);
+    }
+
+    #[test]
+    fn who_gave_up_before_the_answer_did_not_hear_the_refusal() {
+        let mut trial = answered(&[400]);
+        let attempt = 1;
+        trial.provider(ProviderEvent::Unread { attempt });
+        assert_eq!(
+            judged(&mut trial.clone().deliver("bob@x", Some("k-deploy-42"), "deployed").clone()),
+            Holds
+        );
+        let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
+        trial.reply(attempt, 400).deliver("bob@x", Some("k-deploy-42"), "deployed");
+        assert_eq!(judged(&mut trial), Violated, "the second refusal was read");
     }
 
     #[test]

@@ -59,7 +59,8 @@ impl Invariant for RetryAfterHonoured {
 
 /// What was asked for and what was waited, in milliseconds, where that says something about the worker.
 fn waited(facts: &Facts<'_>, before: &AttemptFact<'_>, after: &AttemptFact<'_>) -> Option<(u64, u64)> {
-    let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429))?;
+    // Who closed without having read the answer may not know what it asked for.
+    let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429) && !before.unread)?;
     // The first byte: an answer may be parsed before its end is on record.
     let said = before.replying.into_iter().chain(before.end_seq).min()?;
     if said > after.seq || facts.timeline.disturbed_between(before.seq, after.seq) {

@@ -3,8 +3,10 @@
 mod check;
 mod demo;
 pub(crate) mod demo_worker;
+mod doctor;
 mod explain;
 mod explore;
+mod init;
 mod list;
 mod mark;
 mod merge;
@@ -24,6 +26,10 @@ use killpoint::model::ExitCode;
 pub(crate) enum Command {
     /// Run the gate on the built-in worker; nothing else is needed
     Demo(demo::Demo),
+    /// Look at a project and propose its killpoint.toml
+    Init(init::Init),
+    /// Say what this machine and this configuration can show, and what is left out
+    Doctor(doctor::Doctor),
     /// Run the gate: baseline, then a trial per boundary and provider plan
     Run(run::Run),
     /// Try plans that nobody wrote down, and make what is red small
@@ -53,6 +59,8 @@ impl Command {
     pub(crate) fn run(self) -> ExitCode {
         match self {
             Self::Demo(command) => command.run(),
+            Self::Init(command) => command.run(),
+            Self::Doctor(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Explore(command) => command.run(),
             Self::Replay(command) => command.run(),

@@ -1,6 +1,7 @@
 //! Every example comes to the verdicts that `examples/expected.json` says. For the public libraries those are
 //! what was seen by hand, with real kills and another provider.
 
+mod init;
 mod needs;
 mod packages;
 

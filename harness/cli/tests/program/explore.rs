@@ -130,6 +130,13 @@ fn an_exploration_goes_on_where_it_ended() {
     assert!(ids.iter().take(10).all(|id| first.contains(id)));
     assert_eq!(after.exploration.unwrap().seed, 5);
     assert_eq!(after.verdict, Verdict::Holds);
+    let buggy = ["explore", "--demo", "--bug", "blind-resend", "--regressions", "other"];
+    bench
+        .killpoint(&[&buggy[..], &["--cases", "8", "--seed", "5", "--run-dir", "red"]].concat())
+        .exits(Violated);
+    let found = exploration(&bench, "red").counterexamples;
+    bench.killpoint(&[&buggy[..], &["--cases", "9", "--resume", "red"]].concat()).exits(Violated);
+    assert_eq!(exploration(&bench, "red").counterexamples[0], found[0], "what was found is not lost");
     bench.killpoint(&["demo", "--boundary", "provider:committed#1", "--run-dir", "two"]).exits(Holds);
     bench
         .killpoint(&["explore", "--demo", "--resume", "two", "--cases", "8"])

@@ -9,6 +9,7 @@ mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod init;
 mod input;
 mod interruption;
 mod ledgers;

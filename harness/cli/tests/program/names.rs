@@ -9,8 +9,8 @@ use crate::bench::Bench;
 fn the_help_of_every_command() {
     let bench = Bench::new();
     let commands = [
-        "", "demo", "run", "explore", "replay", "check", "report", "merge", "list", "explain", "provider",
-        "mark", "selftest",
+        "", "demo", "init", "doctor", "run", "explore", "replay", "check", "report", "merge", "list",
+        "explain", "provider", "mark", "selftest",
     ];
     for command in commands {
         let words: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
@@ -27,8 +27,8 @@ fn every_command_has_a_help_that_is_tested() {
     let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
     let listed: Vec<&str> = listed.take_while(|line| !line.is_empty()).filter_map(first_word).collect();
     let tested = [
-        "demo", "run", "explore", "replay", "check", "report", "merge", "list", "explain", "provider",
-        "mark", "selftest", "help",
+        "demo", "init", "doctor", "run", "explore", "replay", "check", "report", "merge", "list", "explain",
+        "provider", "mark", "selftest", "help",
     ];
     assert_eq!(listed, tested);
 }

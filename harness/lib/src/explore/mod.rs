@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use killpoint_model::event::EventKind;
-use killpoint_model::exploration::{CoveredPair, Exploration, ExplorationEnd};
+use killpoint_model::exploration::{Counterexample, CoveredPair, Exploration, ExplorationEnd};
 use killpoint_model::plan::ActionSpec;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{History, Plan, Settings, TrialRecord, Verdict};
@@ -30,6 +30,8 @@ pub(crate) use resume::Resumed;
 const REDRAWS_MAX: u32 = 500;
 /// Plans for each trial at the same time that are drawn at once: the slow ones among them don't keep others waiting.
 const ROUNDS: usize = 3;
+/// Flaky counterexamples after which a search is over, though it found nothing certain.
+const FLAKY_MAX: usize = 3;
 /// Sets of actions that get baselines of their own, at most.
 const GROUPS_MAX: usize = 200;
 
@@ -67,6 +69,8 @@ pub(crate) struct Search {
     /// The number of the case to draw next. Each one that was drawn moves the sequence on, so that a seed gives one.
     next_case: u32,
     exploration: Exploration,
+    /// Counterexamples of the part that went before, where it is gone on with.
+    found_before: usize,
     until: Option<Instant>,
 }
 
@@ -90,6 +94,7 @@ impl<P: Progress> Runner<'_, P> {
                 counterexamples: Vec::new(),
                 regressions: Vec::new(),
             },
+            found_before: 0,
             until: request.time.map(|time| Instant::now() + time),
             request,
             space,
@@ -204,7 +209,7 @@ impl Search {
     }
 
     fn is_over(&mut self) -> bool {
-        let over = if !self.exploration.counterexamples.is_empty() {
+        let over = if is_enough(&self.exploration.counterexamples[self.found_before..]) {
             Some(ExplorationEnd::Counterexample)
         } else if self.until.is_some_and(|until| Instant::now() >= until) {
             Some(ExplorationEnd::Time)
@@ -245,6 +250,11 @@ impl Search {
     }
 }
 
+/// Whether nothing more is searched for: a flaky finding may be luck, and there may be a certain one.
+fn is_enough(found: &[Counterexample]) -> bool {
+    found.iter().any(Counterexample::is_certain) || found.len() >= FLAKY_MAX
+}
+
 /// The invariant that a red trial violates first.
 fn first_violated(trial: &TrialRecord) -> Option<&str> {
     let judged = trial.verdict.as_ref().filter(|judged| judged.verdict == Verdict::Violated)?;
@@ -271,4 +281,33 @@ fn first_difference(pair: &[History]) -> Option<String> {
     let more = differing.len() - 1;
     let others = if more == 0 { String::new() } else { format!(", and {more} more differ") };
     Some(format!("`{first}` was reached in the {which} one only{others}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use killpoint_model::exploration::KOfN;
+
+    #[test]
+    fn a_certain_finding_ends_the_search_and_a_flaky_one_does_not() {
+        let found = |red| Counterexample {
+            invariant: "no-blind-resend".into(),
+            message: String::new(),
+            found: Plan::default(),
+            case: 1,
+            confirmed_before: KOfN { red, of: 3 },
+            smallest: Plan::default(),
+            summary: String::new(),
+            confirmed_after: KOfN { red, of: 3 },
+            shrink_trials: 0,
+            shrink_ms: 0,
+            token: String::new(),
+            file: None,
+            folder: String::new(),
+        };
+        assert!(!is_enough(&[]));
+        assert!(!is_enough(&[found(1)]) && !is_enough(&[found(0), found(2)]));
+        assert!(is_enough(&[found(1), found(3)]));
+        assert!(is_enough(&[found(1), found(2), found(0)]), "a worker that is flaky everywhere");
+    }
 }

@@ -52,6 +52,8 @@ impl<P: Progress> Runner<'_, P> {
         search.exploration.seed = before.seed;
         search.request.seed = before.seed;
         search.exploration.cases = before.cases;
+        search.found_before = before.counterexamples.len();
+        search.exploration.counterexamples = before.counterexamples;
         for trial in self.record.trials.iter().filter(|trial| trial.drawn) {
             search.tried.insert(trial.plan.content_id());
             search.coverage.note(&self.folder.history(&trial.folder)?);

@@ -1,0 +1,3 @@
+module example.org/team/mailer
+
+go 1.22
