@@ -30,7 +30,7 @@ pub struct JsonReport<'a> {
     /// The exit code of the run.
     pub exit_code: u8,
     /// What the exit code means.
-    pub exit_meaning: &'static str,
+    pub exit_meaning: String,
     /// Everything else.
     #[serde(flatten)]
     pub view: &'a View,
@@ -45,7 +45,7 @@ impl<'a> JsonReport<'a> {
             version: REPORT_VERSION,
             run_dir: options.run_dir.as_deref(),
             exit_code: exit_code.code(),
-            exit_meaning: exit_code.meaning(),
+            exit_meaning: view.exit_meaning(),
             view,
         }
     }

@@ -39,8 +39,8 @@ static ENTRY: Entry = Entry {
     explanation: "One test case per boundary and provider plan, in a suite per scenario; those of a sweep are in the \
                   suite `sweep`. A violation is a failure, also where only some of the repetitions show it, and its \
                   text holds the findings with the numbers of their events, the actions, the counters, a timeline and \
-                  the replay command. What is vacuous, inconclusive, not judged or missing is an error: it is never \
-                  skipped and never passed. The suite `run` says what no test case can, such as a shard that is not \
+                  the replay command. One that a file of known failures lists is skipped, with the same text. What is \
+                  vacuous, inconclusive, not judged or missing is an error: it is never skipped and never passed. The suite `run` says what no test case can, such as a shard that is not \
                   there; the lines of a checklist are a suite, too. The document is valid for the schema of the \
                   Jenkins xUnit plugin.",
     example: "killpoint run --report junit=killpoint.xml",
@@ -56,8 +56,9 @@ impl Format for Junit {
         report.set_time(Duration::from_millis(view.duration_ms));
         report.add_test_suites(suites(view, options));
         let text = report.to_string().map_err(io::Error::other)?;
-        // Nothing is ever skipped, and the schema that Jenkins holds reports to has no such attribute at the root.
-        out.write_all(text.replacen(" skipped=\"0\"", "", 1).as_bytes())
+        // The schema that Jenkins holds reports to has no such attribute at the root.
+        let at_the_root = format!(" skipped=\"{}\"", report.skipped);
+        out.write_all(text.replacen(&at_the_root, "", 1).as_bytes())
     }
 }
 
@@ -133,8 +134,13 @@ fn case(name: &str, suite: &str, status: TestCaseStatus) -> TestCase {
 }
 
 fn status(outcome: Outcome, word: &str, message: &str, text: &str) -> TestCaseStatus {
-    let kind = if outcome == Outcome::Failed { NonSuccessKind::Failure } else { NonSuccessKind::Error };
-    let mut status = TestCaseStatus::non_success(kind);
+    let mut status = match outcome {
+        Outcome::Passed => return TestCaseStatus::success(),
+        Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        // As everywhere for a failure that is expected: seen, and not counted.
+        Outcome::Known => TestCaseStatus::skipped(),
+        Outcome::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
     status.set_type(word).set_message(line(message)).set_description(xml(&first_lines(text, TEXT_BYTES_MAX)));
     status
 }
@@ -194,7 +200,7 @@ fn whole(view: &View, options: &Options, problems: &[RunProblem]) -> TestSuite {
         ("command", format!("killpoint {}", view.command_line.join(" "))),
         ("promise", view.promise.to_string()),
         ("verdict", view.verdict.to_string()),
-        ("exit-code", format!("{}: {}", exit.code(), exit.meaning())),
+        ("exit-code", format!("{}: {}", exit.code(), view.exit_meaning())),
         ("recorded-in", options.run_dir.clone().unwrap_or_default()),
     ];
     suite.add_properties(properties.map(|(name, value)| Property::new(name, line(&value))));
@@ -220,7 +226,8 @@ fn whole(view: &View, options: &Options, problems: &[RunProblem]) -> TestSuite {
         format!("not shown in {} of {} trials: {}: {}", one.trials, one.of, one.invariant, one.reason)
     });
     let warnings = view.warnings.iter().map(|warning| format!("warning: {warning}"));
-    set_output(&mut suite, warnings.chain(not_shown).chain(notes).collect());
+    let gate = outcome::gate_words(view).into_iter();
+    set_output(&mut suite, gate.chain(warnings).chain(not_shown).chain(notes).collect());
     suite
 }
 

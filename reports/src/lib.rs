@@ -8,6 +8,7 @@
 //! shortened; each format makes it harmless for its own medium.
 
 mod annotations;
+mod html;
 mod json;
 mod junit;
 mod markdown;
@@ -24,8 +25,8 @@ use killpoint_model::Entry;
 pub use json::{JsonReport, REPORT_FORMAT, REPORT_VERSION, json_schema};
 pub use sanitise::clean;
 pub use view::{
-    Boundary, ContainmentUse, Detail, EvidencePiece, Generation, Judged, NotShown, Precision, Repetition,
-    Row, ShardPart, Step, StepKind, Tally, Timeline, TrialNote, View, is_bad,
+    Boundary, ContainmentUse, Detail, EvidencePiece, Generation, Judged, NotShown, Precision, Reading,
+    Repetition, Row, ShardPart, Step, StepKind, Tally, Timeline, TrialNote, View, is_bad,
 };
 
 /// How a report is to be written.
@@ -64,6 +65,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &markdown::Markdown,
     &annotations::Annotations,
     &sarif::Sarif,
+    &html::Html,
 ];
 
 /// Finds a format by its name.

@@ -5,8 +5,8 @@ mod inline;
 
 use std::io::{self, Write};
 
+use killpoint_model::Entry;
 use killpoint_model::checklist::AnswerWord;
-use killpoint_model::{Entry, Verdict};
 
 use self::inline::{code, fenced};
 use crate::outcome::{self, Outcome, RunProblem, Told};
@@ -46,7 +46,7 @@ impl Format for Markdown {
         run_problems(out, &problems)?;
         grid::matrix(out, &rows)?;
         grid::scenarios(out, &rows)?;
-        first(out, view, &rows)?;
+        first(out, &rows)?;
         counterexamples(out, view)?;
         checklist(out, view)?;
         warnings(out, view)?;
@@ -67,8 +67,11 @@ fn header(out: &mut dyn Write, view: &View) -> io::Result<()> {
         duration(view.duration_ms),
         view.promise,
         exit.code(),
-        exit.meaning()
+        view.exit_meaning()
     )?;
+    for words in outcome::gate_words(view) {
+        writeln!(out, "{}\n", code(&words))?;
+    }
     writeln!(out, "{}\n", code(&format!("killpoint {}", view.command_line.join(" "))))
 }
 
@@ -80,33 +83,30 @@ fn run_problems(out: &mut dyn Write, problems: &[RunProblem]) -> io::Result<()> 
     list(out, "The run as a whole", items.collect())
 }
 
-/// The first violation in full, else the first trial that does not hold; the rest as counts.
-fn first(out: &mut dyn Write, view: &View, rows: &[Told]) -> io::Result<()> {
-    // Details are worst first.
-    let Some(detail) = view.details.first() else { return Ok(()) };
-    let what = match detail.verdict {
-        Some(Verdict::Violated) => "The first violation".to_owned(),
-        _ => format!("The first trial that is {}", words_of(detail.verdict)),
-    };
-    writeln!(out, "### {what}\n")?;
-    writeln!(out, "{}\n", fenced(&quoted(detail, true), BLOCK_BYTES_MAX))?;
-    let others = |outcome| rows.iter().filter(|told| told.outcome == outcome).count();
-    let (failed, broken) = (others(Outcome::Failed), others(Outcome::Broken));
-    let of_kind = if detail.verdict == Some(Verdict::Violated) { (1, 0) } else { (0, 1) };
-    let more: Vec<String> =
-        [(failed - of_kind.0.min(failed), "violated"), (broken - of_kind.1.min(broken), "not proven")]
-            .into_iter()
-            .filter(|(number, _)| *number > 0)
-            .map(|(number, word)| format!("{number} more {word}"))
-            .collect();
+/// The first violation in full, else the first trial that is not proven, else a known violation; the rest as counts.
+fn first(out: &mut dyn Write, rows: &[Told]) -> io::Result<()> {
+    let worst = [
+        (Outcome::Failed, "The first violation"),
+        (Outcome::Broken, "The first trial that is not proven"),
+        (Outcome::Known, "The first known violation"),
+    ];
+    let of = |outcome| rows.iter().filter(move |told| told.outcome == outcome && !told.details.is_empty());
+    let found = worst.into_iter().find_map(|(outcome, heading)| Some((of(outcome).next()?, heading)));
+    let Some((told, heading)) = found else { return Ok(()) };
+    writeln!(out, "### {heading}\n")?;
+    for detail in told.details.iter().take(1) {
+        writeln!(out, "{}\n", fenced(&quoted(detail, true), BLOCK_BYTES_MAX))?;
+    }
+    let words = [(Outcome::Failed, "violated"), (Outcome::Broken, "not proven"), (Outcome::Known, "known")];
+    let more = words.into_iter().filter_map(|(outcome, word)| {
+        let number = of(outcome).count() - usize::from(outcome == told.outcome);
+        (number > 0).then(|| format!("{number} more {word}"))
+    });
+    let more: Vec<String> = more.collect();
     if !more.is_empty() {
         writeln!(out, "{} of {}.\n", more.join(", "), counted(rows.len() as u32, "row"))?;
     }
     Ok(())
-}
-
-fn words_of(verdict: Option<Verdict>) -> &'static str {
-    verdict.map_or("not judged", Verdict::as_str)
 }
 
 /// What an exploration found, with the files in which it is kept.

@@ -17,6 +17,8 @@ pub(crate) enum Outcome {
     Passed,
     /// It is violated in at least one repetition.
     Failed,
+    /// It is violated, and a file of known failures lists all that it shows.
+    Known,
     /// It was not proven: vacuous, inconclusive, not judged, or not there.
     Broken,
 }
@@ -30,8 +32,9 @@ pub(crate) struct Told<'v> {
 }
 
 impl<'v> Told<'v> {
-    fn new(row: &'v Row, details: Vec<&'v Detail>) -> Self {
+    fn new(view: &View, row: &'v Row, details: Vec<&'v Detail>) -> Self {
         let outcome = match row.verdict {
+            Some(Verdict::Violated) if details.iter().all(|detail| is_known(view, detail)) => Outcome::Known,
             Some(Verdict::Violated) => Outcome::Failed,
             Some(Verdict::Holds) if row.tally.not_judged == 0 => Outcome::Passed,
             _ => Outcome::Broken,
@@ -47,6 +50,7 @@ impl<'v> Told<'v> {
     /// The word for what it came to.
     pub(crate) fn word(&self) -> &'static str {
         match self.row.verdict {
+            Some(Verdict::Violated) if self.outcome == Outcome::Known => "known violation",
             Some(Verdict::Holds) | None if self.row.tally.not_judged > 0 => "not judged",
             Some(verdict) => verdict.as_str(),
             None => "not judged",
@@ -84,6 +88,11 @@ fn said(detail: &Detail) -> String {
     }
 }
 
+/// Whether a file of known failures lists all that a trial violates.
+pub(crate) fn is_known(view: &View, detail: &Detail) -> bool {
+    view.baseline.as_ref().is_some_and(|baseline| baseline.known_trials.contains(&detail.folder))
+}
+
 /// Where a trial's plan comes from; for a counterexample the file in which it is kept.
 pub(crate) fn source(view: &View, detail: &Detail) -> Option<SourceLine> {
     let found = view.exploration.iter().flat_map(|exploration| &exploration.counterexamples);
@@ -100,7 +109,7 @@ pub(crate) fn rows(view: &View) -> Vec<Told<'_>> {
     let mut rows = Vec::with_capacity(view.rows.len());
     for row in &view.rows {
         let details = details.remove(&(row.role, &row.plan, &row.scenario)).unwrap_or_default();
-        rows.push(Told::new(row, details));
+        rows.push(Told::new(view, row, details));
     }
     rows
 }
@@ -124,6 +133,21 @@ impl RunProblem {
     }
 }
 
+/// What a file of known failures comes to, and how many trials were left out, in half a sentence each.
+pub(crate) fn gate_words(view: &View) -> Vec<String> {
+    let known = view.baseline.iter().map(|baseline| {
+        let (known, new, stale) = (baseline.known.len(), baseline.new.len(), baseline.stale.len());
+        format!("known failures of {}: {known} known, {new} new, {stale} stale", baseline.file)
+    });
+    let changed = view.changed.iter().filter(|changed| changed.skipped > 0).map(|changed| {
+        format!(
+            "{} of {} trials of the sweep left out: nothing changed where they act",
+            changed.skipped, changed.of
+        )
+    });
+    known.chain(changed).collect()
+}
+
 /// What keeps the run as a whole from being green. Where the exit code is not 0 this or a row says why.
 pub(crate) fn of_the_run(view: &View, rows: &[Told]) -> Vec<RunProblem> {
     let mut problems = Vec::new();
@@ -137,16 +161,23 @@ pub(crate) fn of_the_run(view: &View, rows: &[Told]) -> Vec<RunProblem> {
             problems.push(RunProblem::broken(format!("stale: {}", regression.file), &*regression.note));
         }
     }
+    for stale in view.baseline.iter().flat_map(|baseline| &baseline.stale) {
+        let text =
+            format!("{}: {} is not violated any more: take it out of the file", stale.trial, stale.invariant);
+        problems.push(RunProblem::broken("a known failure is none any more", text));
+    }
     checklist(view, &mut problems);
     let all = || rows.iter().map(|told| told.outcome).chain(problems.iter().map(|problem| problem.outcome));
     let exit = view.exit_code();
     let unexplained = match exit {
         ExitCode::Holds => None,
         ExitCode::Violated => Some(Outcome::Failed).filter(|failed| !all().any(|one| one == *failed)),
-        _ => Some(Outcome::Broken).filter(|_| all().all(|one| one == Outcome::Passed)),
+        _ => {
+            Some(Outcome::Broken).filter(|_| all().all(|one| matches!(one, Outcome::Passed | Outcome::Known)))
+        }
     };
     if let Some(outcome) = unexplained {
-        let text = format!("{}; exit code {}: {}", view.verdict, exit.code(), exit.meaning());
+        let text = format!("{}; exit code {}: {}", view.verdict, exit.code(), view.exit_meaning());
         let name = "the run as a whole".to_owned();
         problems.push(RunProblem { outcome, name, text, is_answer: false });
     }

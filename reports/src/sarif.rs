@@ -35,11 +35,11 @@ static ENTRY: Entry = Entry {
     summary: "violations as SARIF 2.1.0, for code scanning",
     explanation: "A result per plan and invariant that is violated, at the line of the scenario file or of the \
                   configuration that the plan comes from, as it was named: run killpoint at the root of the \
-                  repository. Repetitions are one result with a count. Its fingerprint is made of what the plan does \
-                  and the invariant, so that it stays the same from run to run. A violation without a source line, \
-                  such as one of a worker without a configuration, is no result but a notification, and so is \
-                  everything that was not proven; then `executionSuccessful` is false, so that an empty list of \
-                  results can't be taken for a green.",
+                  repository. Repetitions are one result with a count; one that a file of known failures lists is \
+                  suppressed. The fingerprint is made of what the plan does and of the invariant, so that it stays the \
+                  same from run to run. A violation without a source line, such as one of a worker without a \
+                  configuration, is no result but a notification, and so is everything that was not proven. Of a run \
+                  that proves nothing `executionSuccessful` is false: no results are not taken for a green.",
     example: "killpoint run --report sarif=killpoint.sarif",
 };
 
@@ -90,29 +90,29 @@ struct Violation<'v> {
     source: Option<SourceLine>,
     /// Repetitions that show it.
     times: u32,
+    /// The file of known failures that lists it, where one does.
+    known: Option<&'v str>,
 }
 
 impl<'v> Found<'v> {
     fn new(view: &'v View) -> Self {
         let mut all: Vec<Violation> = Vec::new();
-        let mut known: BTreeMap<_, usize> = BTreeMap::new();
+        let mut indices: BTreeMap<_, usize> = BTreeMap::new();
         for detail in &view.details {
             for judged in detail.violations() {
                 let source = outcome::source(view, detail);
                 let key = (source.clone(), &detail.content_id, &judged.invariant);
-                let place = *known.entry(key).or_insert(all.len());
-                match all.get_mut(place) {
-                    Some(again) => again.times += 1,
-                    None => {
-                        all.push(Violation {
-                            invariant: &judged.invariant,
-                            detail,
-                            judged,
-                            source,
-                            times: 1,
-                        });
-                    }
+                let place = *indices.entry(key).or_insert(all.len());
+                let is_known = outcome::is_known(view, detail);
+                if let Some(again) = all.get_mut(place) {
+                    again.times += 1;
+                    // One that is new makes the result new.
+                    again.known = again.known.filter(|_| is_known);
+                    continue;
                 }
+                let file = view.baseline.as_ref().map(|baseline| baseline.file.as_str());
+                let (invariant, known) = (&judged.invariant, file.filter(|_| is_known));
+                all.push(Violation { invariant, detail, judged, source, times: 1, known });
             }
         }
         let (placed, homeless) = all.into_iter().partition(|one| one.source.is_some());
@@ -139,8 +139,11 @@ impl Violation<'_> {
     fn result(&self, rules: &[&str]) -> Value {
         let events: Vec<u64> =
             self.judged.findings.iter().flat_map(|finding| finding.events.iter().copied()).collect();
+        let listed =
+            |file| json!({ "kind": "external", "justification": clean(&format!("listed in {file}")) });
         json!({
             "ruleId": self.invariant,
+            "suppressions": self.known.map(listed).into_iter().collect::<Vec<_>>(),
             "ruleIndex": rules.iter().position(|rule| *rule == self.invariant),
             "level": "error",
             "message": message(&self.text()),
@@ -180,7 +183,7 @@ fn invocation(view: &View, found: &Found) -> Value {
     };
     for one in &found.homeless {
         note(
-            "error",
+            if one.known.is_some() { "note" } else { "error" },
             &format!("{} is violated, and no line of a file shows where: {}", one.invariant, one.text()),
         );
     }
@@ -188,7 +191,9 @@ fn invocation(view: &View, found: &Found) -> Value {
     let is_told = |told: &&Told| match told.outcome {
         Outcome::Passed => true,
         // Its violations are results, or were told above.
-        Outcome::Failed => told.details.iter().any(|detail| detail.violations().next().is_some()),
+        Outcome::Failed | Outcome::Known => {
+            told.details.iter().any(|detail| detail.violations().next().is_some())
+        }
         Outcome::Broken => false,
     };
     for told in rows.iter().filter(|told| !is_told(told)) {
@@ -200,6 +205,9 @@ fn invocation(view: &View, found: &Found) -> Value {
     }
     for warning in view.warnings.iter().filter(|warning| !problems.iter().any(|one| one.text == **warning)) {
         note("warning", &clean(warning));
+    }
+    for words in outcome::gate_words(view) {
+        note("note", &clean(&words));
     }
     let left_out = found.placed.len().saturating_sub(RESULTS_MAX);
     if left_out > 0 {
@@ -214,7 +222,7 @@ fn invocation(view: &View, found: &Found) -> Value {
     let mut invocation = json!({
         "executionSuccessful": matches!(exit, ExitCode::Holds | ExitCode::Violated),
         "exitCode": exit.code(),
-        "exitCodeDescription": exit.meaning(),
+        "exitCodeDescription": view.exit_meaning(),
         "commandLine": clean(&format!("killpoint {}", view.command_line.join(" "))),
         "toolExecutionNotifications": notifications,
     });

@@ -4,14 +4,16 @@ mod block;
 mod checklist;
 mod closing;
 mod exploration;
+mod gate;
 mod page;
 mod table;
 
 use std::io::{self, Write};
 
-use killpoint_model::{Entry, ExitCode, Verdict};
+use killpoint_model::{Entry, Verdict};
 
 pub(crate) use self::block::quoted;
+pub(crate) use self::closing::folded;
 use self::page::{Page, Tone, span};
 use crate::{Format, Options, Tally, View};
 
@@ -70,8 +72,17 @@ fn header(page: &mut Page, view: &View) -> io::Result<()> {
     page.text(2, &[span(Tone::Dim, format!("killpoint {}", view.command_line.join(" ")))])
 }
 
-/// Whether this is a part of a run, or was put together from parts.
+/// Whether this is a part of a run, or was put together from parts, and what of it does not count or was not done.
 fn parts(view: &View) -> String {
+    let known = view.baseline.as_ref().map_or(0, |baseline| baseline.known.len() as u32);
+    let count = |number, noun, end| match number {
+        0 => String::new(),
+        number => format!("{}{end} · ", counted(number, noun)),
+    };
+    [divided(view), count(known, "known violation", ""), count(view.skipped(), "trial", " left out")].concat()
+}
+
+fn divided(view: &View) -> String {
     match (&view.shard, &view.merged) {
         (Some(shard), _) => format!("shard {}/{} alone · ", shard.index, shard.count),
         (None, Some(merged)) => {
@@ -83,14 +94,13 @@ fn parts(view: &View) -> String {
 }
 
 fn summary(page: &mut Page, view: &View) -> io::Result<()> {
-    let exit: ExitCode = view.exit_code();
     let result = format!(
         "{}: {}{} · exit code {}: {}",
         mark_and_word(Some(view.verdict)),
         shares(view.tally),
         missing(view),
-        exit.code(),
-        exit.meaning()
+        view.exit_code().code(),
+        view.exit_meaning()
     );
     page.text(0, &[span(tone_of(Some(view.verdict)), result)])
 }
@@ -104,10 +114,12 @@ pub(crate) fn shares(tally: Tally) -> String {
     format!("{} of {}", parts.join(", "), counted(tally.trials, "trial"))
 }
 
-/// `, 3 missing`, where a merged run is not whole.
+/// `, 3 missing` where a merged run is not whole, and `, 40 left out` where a run was narrowed.
 fn missing(view: &View) -> String {
     let missing = view.merged.as_ref().map_or(0, |merged| merged.missing.len());
-    if missing == 0 { String::new() } else { format!(", {missing} missing") }
+    let missing = if missing == 0 { String::new() } else { format!(", {missing} missing") };
+    let skipped = view.skipped();
+    if skipped == 0 { missing } else { format!("{missing}, {skipped} left out") }
 }
 
 /// The symbol and the word of a verdict; `None` is a trial that was not judged.

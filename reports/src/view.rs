@@ -2,26 +2,32 @@
 //! out itself. Computed once from the record and the histories; every format works on it.
 
 mod detail;
+mod gate;
 mod ledger_changes;
 mod narrate;
 mod narrate_control;
 mod narrate_provider;
 mod rows;
+mod sketch;
 mod surroundings;
 mod timeline;
+mod told;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
+use killpoint_model::changed::ChangedRecord;
 use killpoint_model::checklist::{HostFacts, RunProfile};
 use killpoint_model::exploration::Exploration;
-use killpoint_model::run::TrialRole;
+use killpoint_model::known::Baseline;
 use killpoint_model::settings::Promise;
-use killpoint_model::{ExitCode, History, MergedRecord, RunRecord, TrialRecord, Verdict};
+use killpoint_model::{Event, History, MergedRecord, RunRecord, TrialRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use detail::{Detail, EvidencePiece, Judged, TrialNote, is_bad};
 pub use rows::{Repetition, Row, Tally};
+pub use sketch::Reading;
 pub use surroundings::{Boundary, ContainmentUse, NotShown, Precision};
 pub use timeline::{Generation, Step, StepKind, Timeline};
 
@@ -35,7 +41,7 @@ const NOT_CLAIMED: &[&str] = &[
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct View {
     /// The verdict; worst wins. Never better than the worst trial, and at best `inconclusive` where a
-    /// trial was not judged.
+    /// trial was not judged, or where the history of one is cut short.
     pub verdict: Verdict,
     /// Whether the run was interrupted.
     pub interrupted: bool,
@@ -55,6 +61,10 @@ pub struct View {
     pub rows: Vec<Row>,
     /// One per trial that does not hold: violated first, then inconclusive, vacuous and not judged.
     pub details: Vec<Detail>,
+    /// The first trial of each row that holds, up to a maximum, so that a picture can show what right looks like.
+    /// Not part of the JSON report: the histories are beside it.
+    #[serde(skip)]
+    pub holding: Vec<Detail>,
     /// What the trials that hold have to report though it is no violation under the promise.
     pub notes: Vec<TrialNote>,
     /// The boundaries that the trials reached, those of the fault-free trials first.
@@ -82,6 +92,12 @@ pub struct View {
     /// From which parts the run was put together, and what is not there; absent where it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergedRecord>,
+    /// The trials held against a file of known failures; absent where none was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Baseline>,
+    /// What changed since the stored boundaries, and what was left out for it; absent where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedRecord>,
 }
 
 /// One part of a divided run.
@@ -97,29 +113,47 @@ pub struct ShardPart {
 
 /// The trials that are shown one by one. Of those that an exploration drew, the ones that it ends with, and those
 /// that could not be judged.
-fn shown(record: &RunRecord) -> Vec<TrialRecord> {
-    let ends = |folder: &str| {
-        let found = record.exploration.iter().flat_map(|exploration| &exploration.counterexamples);
-        found.into_iter().any(|found| found.folder == folder)
-    };
+fn shown(record: &RunRecord) -> Vec<&TrialRecord> {
+    let found = record.exploration.iter().flat_map(|exploration| &exploration.counterexamples);
+    let ends: BTreeSet<&str> = found.map(|found| found.folder.as_str()).collect();
     let unclear = |trial: &TrialRecord| {
         trial.verdict.as_ref().is_none_or(|judged| judged.verdict == Verdict::Inconclusive)
     };
-    let shown = record.trials.iter().filter(|trial| !trial.drawn || ends(&trial.folder) || unclear(trial));
-    shown.cloned().collect()
+    let shown = |trial: &&TrialRecord| !trial.drawn || ends.contains(&*trial.folder) || unclear(trial);
+    record.trials.iter().filter(shown).collect()
 }
 
 impl View {
     /// Computes the view. `histories` are by trial folder; a missing one is a warning, not an error.
     pub fn new(record: &RunRecord, histories: &BTreeMap<String, History>) -> Self {
+        let read = |trial: &TrialRecord, sink: &mut dyn FnMut(&Event)| {
+            let Some(history) = histories.get(&trial.folder) else { return Ok(Reading::Missing) };
+            history.events.iter().for_each(sink);
+            Ok(if history.truncated { Reading::Truncated } else { Reading::Whole })
+        };
+        let Ok(view) = Self::read::<Infallible>(record, read);
+        view
+    }
+
+    /// Computes the view of histories that are read one after the other. `read` gives the events of a trial's
+    /// history in order, and is asked once for each trial that is shown.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn read<E>(
+        record: &RunRecord,
+        read: impl FnMut(&TrialRecord, &mut dyn FnMut(&Event)) -> Result<Reading, E>,
+    ) -> Result<Self, E> {
         let trials = shown(record);
         let rows = rows::fold(&trials);
+        let told = told::tell(&trials, &rows, read)?;
         let tally = rows.iter().fold(Tally::default(), |sum, row| sum.plus(row.tally));
         let counting = record.trials.iter().filter(|trial| trial.counts());
         let judged = counting.filter_map(|trial| trial.verdict.as_ref().map(|v| v.verdict));
-        let unjudged = (tally.not_judged > 0).then_some(Verdict::Inconclusive);
-        Self {
-            verdict: Verdict::worst(judged.chain(unjudged).chain([record.verdict])),
+        let unclear = (tally.not_judged > 0 || told.is_cut).then_some(Verdict::Inconclusive);
+        let warnings = record.warnings.iter().cloned().chain(told.warnings).collect();
+        Ok(Self {
+            verdict: Verdict::worst(judged.chain(unclear).chain([record.verdict])),
             interrupted: record.interrupted,
             killpoint: record.killpoint.clone(),
             command_line: record.command_line.clone(),
@@ -128,12 +162,13 @@ impl View {
             promise: record.settings.promise,
             tally,
             rows,
-            details: detail::all(&trials, histories),
+            details: told.details,
+            holding: told.holding,
             notes: detail::notes(&trials),
-            boundaries: surroundings::boundaries(&trials, histories),
+            boundaries: told.surroundings.boundaries,
             not_shown: surroundings::not_shown(&trials),
-            containments: surroundings::containments(&trials, histories),
-            warnings: warnings(record, &trials, histories),
+            containments: told.surroundings.containments,
+            warnings,
             not_claimed: NOT_CLAIMED.iter().map(|text| (*text).to_owned()).collect(),
             profile: record.profile.clone(),
             host: record.host.clone(),
@@ -144,43 +179,12 @@ impl View {
                 planned: shard.planned.len() as u32,
             }),
             merged: record.merged.clone(),
-        }
+            // A history that is cut short may hide a violation that is not known.
+            baseline: Baseline::of(record).map(|baseline| Baseline {
+                rest: Verdict::worst([baseline.rest].into_iter().chain(unclear)),
+                ..baseline
+            }),
+            changed: record.changed.clone(),
+        })
     }
-
-    /// What the process that made the run tells its caller. A violation is one, with or without a fault;
-    /// a fault-free baseline that does not hold otherwise, or that could not be judged, is a failed set-up:
-    /// nothing can be compared with it.
-    pub fn exit_code(&self) -> ExitCode {
-        let baseline_fails =
-            self.rows.iter().any(|row| row.role != TrialRole::Faulted && row.verdict != Some(Verdict::Holds));
-        if self.interrupted {
-            ExitCode::Interrupted
-        } else if self.verdict == Verdict::Violated {
-            // A violation without any fault is a violation all the more.
-            ExitCode::Violated
-        } else if baseline_fails {
-            ExitCode::SetupFailed
-        } else {
-            self.verdict.into()
-        }
-    }
-}
-
-fn warnings(record: &RunRecord, shown: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<String> {
-    let mut warnings = record.warnings.clone();
-    for trial in shown {
-        match histories.get(&trial.folder) {
-            None if trial.verdict.is_some() => {
-                warnings.push(format!(
-                    "no history of trial `{}`: its boundaries and timeline are not shown",
-                    trial.folder
-                ));
-            }
-            Some(history) if history.truncated => {
-                warnings.push(format!("the history of trial `{}` ends before the trial does", trial.folder));
-            }
-            _ => {}
-        }
-    }
-    warnings
 }

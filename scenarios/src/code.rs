@@ -59,6 +59,8 @@ codes! {
     UnusedKey = "unused-key",
     /// The ledger is not part of a trial's fresh state (warning).
     LedgerOutsideState = "ledger-outside-state",
+    /// A command names a database file outside of a trial's state.
+    StateOutside = "state-outside",
     /// Actions are handed over, and there are none (warning).
     NoActions = "no-actions",
     /// A scenario needs what is not configured (warning).

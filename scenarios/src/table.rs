@@ -61,6 +61,17 @@ impl<'d> Table<'d> {
         elements.into_iter().filter_map(|element| element.table(log)).collect()
     }
 
+    /// The texts of a list in a section below, where they are there, without asking for the key.
+    pub(crate) fn texts_at(&self, section: &str, key: &str) -> Vec<&'d str> {
+        let Some(DeValue::Table(entries)) = self.entries.get(section).map(toml::Spanned::get_ref) else {
+            return Vec::new();
+        };
+        let Some(DeValue::Array(list)) = entries.get(key).map(toml::Spanned::get_ref) else {
+            return Vec::new();
+        };
+        list.iter().filter_map(|element| element.get_ref().as_str()).collect()
+    }
+
     /// Every key with its place and value: for tables whose keys the user chooses.
     pub(crate) fn entries(&self) -> Vec<(&'d str, Span, Item<'d>)> {
         let entry =

@@ -1,5 +1,5 @@
 //! Project tasks, one module each: `cargo xtask test`, `style`, `generate [--check]`, `bench checks`, `bench model`,
-//! `bench explore`, `bench shrink`.
+//! `bench report`, `bench explore`, `bench shrink`, `report-sample`, `screenshots`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for a developer's terminal")]
 
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, bail};
 
 mod bench;
 mod generate;
+mod sample;
 mod style;
 mod test;
 
@@ -21,6 +22,8 @@ usage: cargo xtask TASK
   bench model [OPTION…]
                        judges a million schedules on modelled workers against the truth, in release mode;
                        --schedules N, --seed S, --threads N
+  bench report [MEGABYTES]
+                       reports a history of 200 megabytes, in release mode: seconds and memory
   bench explore [OPTION…]
                        explores the reference worker with each of its bugs, and the right one: cases to find,
                        trials to shrink; --time 60s, --right 300s (0s leaves it out), --bug NAME…,
@@ -28,6 +31,10 @@ usage: cargo xtask TASK
   bench shrink [OPTION…]
                        trials and seconds of shrinking for each bug that is found, and the trials that
                        proptest's own shrinking takes; --time 60s, --bug NAME…, --runs DIR
+  report-sample [--out DIR]
+                       writes the stored run in every report format, and a page of 10,000 trials, whose size and
+                       load time in Chromium it prints
+  screenshots          makes docs/images again: the HTML report and the terminal's
   generate [--check]   write the generated pages below docs/, or fail where one is out of date";
 
 fn main() -> ExitCode {
@@ -49,8 +56,12 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         ["style"] => style::run(&root()?),
         ["bench", "checks"] => bench::checks(&root()?),
         ["bench", "model", words @ ..] => bench::model(&root()?, words),
+        ["bench", "report", words @ ..] => bench::report(&root()?, words),
         ["bench", "explore", words @ ..] => bench::explore::run(&root()?, words),
         ["bench", "shrink", words @ ..] => bench::shrink::run(&root()?, words),
+        ["report-sample"] => sample::write(&root()?, Path::new("target/report-sample")),
+        ["report-sample", "--out", out] => sample::write(&root()?, Path::new(out)),
+        ["screenshots"] => sample::shoot(&root()?),
         ["generate"] => generate::write(&root()?),
         ["generate", "--check"] => generate::check(&root()?),
         ["help" | "--help" | "-h"] => {

@@ -21,6 +21,11 @@ impl Diagnosed {
         Self::plain(vec![Diagnostic::error(code, message)])
     }
 
+    /// One problem of the command line, with advice.
+    pub(crate) fn helped(code: &str, message: &str, help: &str) -> Self {
+        Self::plain(vec![Diagnostic::error(code, message).with_help(help)])
+    }
+
     /// Problems that point into no text.
     pub(crate) fn plain(problems: Vec<Diagnostic>) -> Self {
         Self { problems, text: String::new() }

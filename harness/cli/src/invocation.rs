@@ -1,6 +1,6 @@
 //! What `run` and `demo` share: which trials, how they are shown, and the run itself.
 
-use std::io::IsTerminal;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,19 @@ use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
+use crate::preamble;
 use crate::progress::Bar;
+use crate::report_file::{self, STDOUT};
 use crate::show;
 
 /// Where the counterexamples of a worker are kept: beside its configuration.
 pub(crate) fn regressions_beside(config: &Path) -> PathBuf {
     config.parent().unwrap_or(Path::new("")).join("killpoint/regressions")
+}
+
+/// Where the boundaries of a worker are stored: beside its configuration.
+pub(crate) fn boundaries_beside(config: &Path) -> PathBuf {
+    config.parent().unwrap_or(Path::new("")).join("killpoint/boundaries.toml")
 }
 
 /// Where the plans come from.
@@ -77,15 +84,32 @@ pub(crate) struct Selection {
     run_dir: Option<PathBuf>,
 }
 
+/// When colour is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// In a terminal, unless NO_COLOR is set; everywhere where CLICOLOR_FORCE is
+    Auto,
+    /// Whatever the environment says
+    Always,
+    /// Whatever the environment says
+    Never,
+}
+
 /// How results are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Shown {
     /// What standard output carries
     #[arg(long, value_enum, default_value = "text")]
     format: Form,
-    /// Write a report to a file as well, such as json=report.json; may be given again
+    /// Write a report to a file as well, such as json=report.json; `-` prints it; may be given again
     #[arg(long, value_name = "FORMAT=PATH")]
     report: Vec<String>,
+    /// Say nothing before the report; errors and warnings are said all the same
+    #[arg(long, short)]
+    quiet: bool,
+    /// When the report is coloured; it says nothing by colour alone
+    #[arg(long, value_name = "WHEN", value_enum, default_value = "auto")]
+    color: Color,
 }
 
 /// Reports to write: format and file.
@@ -220,6 +244,20 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
 }
 
 impl Shown {
+    /// Says what will be started, and runs. For workers that are not our own.
+    pub(crate) fn run_announced(&self, request: RunRequest) -> ExitCode {
+        let around = preamble::look(&request.settings);
+        if self.format == Form::Text {
+            if !self.quiet {
+                show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
+            }
+            for warning in &around.warnings {
+                show::warn(warning);
+            }
+        }
+        self.run(RunRequest { warnings: around.warnings, ..request })
+    }
+
     /// Runs, shows, and gives the exit code.
     pub(crate) fn run(&self, request: RunRequest) -> ExitCode {
         let targets = match self.targets() {
@@ -227,7 +265,10 @@ impl Shown {
             Err(problems) => return problems.complain(),
         };
         let folder = request.folder.clone();
-        let bar = Arc::new(Bar::new(self.format == Form::Text));
+        if let Err(code) = report_file::reachable(&targets, &folder) {
+            return code;
+        }
+        let bar = Arc::new(Bar::new(self.format == Form::Text && !self.quiet));
         let outcome = command::block_on(async {
             bar.watch_signals();
             killpoint::run(request, &*bar).await
@@ -235,7 +276,13 @@ impl Shown {
         bar.clear();
         match outcome {
             Err(code) => code,
-            Ok(Err(error)) => complain_of_run(&error, &folder, bar.was_cancelled()),
+            Ok(Err(error)) => {
+                let code = complain_of_run(&error, &folder, bar.was_cancelled());
+                if matches!(error, RunError::SetupFailed(_)) {
+                    report_file::write_what_there_is(&folder, &targets);
+                }
+                code
+            }
             Ok(Ok(finished)) => {
                 let view = View::new(&finished.record, &finished.histories);
                 self.show(&view, finished.folder.path(), &targets)
@@ -249,11 +296,8 @@ impl Shown {
         stored: Result<(RunFolder, RunRecord), RunError>,
         targets: &Targets,
     ) -> ExitCode {
-        let read = stored.and_then(|(folder, record)| Ok((folder.histories(&record)?, folder, record)));
-        match read {
-            Ok((histories, folder, record)) => {
-                self.show(&View::new(&record, &histories), folder.path(), targets)
-            }
+        match stored.and_then(|(folder, record)| Ok((folder.view(&record)?, folder))) {
+            Ok((view, folder)) => self.show(&view, folder.path(), targets),
             Err(error) => {
                 show::complain(&error.to_string());
                 error.exit_code()
@@ -267,17 +311,26 @@ impl Shown {
         let name = if self.format == Form::Json { "json" } else { "terminal" };
         let printed = reports::find(name)
             .ok_or(ExitCode::Internal)
-            .and_then(|format| show::write_stdout(format, view, &options(folder)));
+            .and_then(|format| show::write_stdout(format, view, &self.options(folder)));
         if let Err(failed) = printed {
             code = failed;
         }
         for (format, path) in targets {
-            if let Err(error) = show::write_file(*format, view, folder, path) {
-                show::complain(&format!("the report {} can't be written: {error}", path.display()));
-                code = ExitCode::SetupFailed;
+            if let Err(failed) = report_file::deliver(*format, view, folder, path) {
+                let verdict = view.exit_code();
+                let (number, folder) = (verdict.code(), folder.display());
+                show::note(&format!(
+                    "the verdict stands: {}, exit code {number}; it is kept in {folder}",
+                    view.verdict
+                ));
+                code = failed;
             }
         }
         code
+    }
+
+    fn options(&self, folder: &Path) -> Options {
+        Options { color: show::is_colored(self.color), width: show::width(), ..report_file::options(folder) }
     }
 
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
@@ -293,15 +346,16 @@ impl Shown {
             })?;
             Ok((format, PathBuf::from(path)))
         };
-        self.report.iter().map(one).collect()
-    }
-}
-
-fn options(folder: &Path) -> Options {
-    Options {
-        color: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
-        width: show::width(),
-        run_dir: Some(folder.display().to_string()),
+        let targets: Targets = self.report.iter().map(one).collect::<Result<_, _>>()?;
+        let mut paths = BTreeSet::new();
+        match targets.iter().find(|(_, path)| path != Path::new(STDOUT) && !paths.insert(path)) {
+            None => Ok(targets),
+            Some((_, path)) => {
+                let what =
+                    format!("--report: two reports go to {}; give each a file of its own", path.display());
+                Err(Diagnosed::one("bad-report", &what))
+            }
+        }
     }
 }
 

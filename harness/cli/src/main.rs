@@ -5,8 +5,11 @@
 
 mod command;
 mod diagnostics;
+mod gate;
 mod invocation;
+mod preamble;
 mod progress;
+mod report_file;
 mod show;
 
 use std::process::ExitCode as ProcessExitCode;

@@ -1,11 +1,12 @@
 //! Writing to the two streams and to files. A closed pipe ends the program quietly.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 
+use anstream::{AutoStream, ColorChoice};
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
+
+use crate::invocation::Color;
 
 /// Columns where there is no terminal to ask.
 const WIDTH_DEFAULT: usize = 100;
@@ -15,18 +16,20 @@ pub(crate) fn width() -> usize {
     terminal_size::terminal_size_of(io::stdout()).map_or(WIDTH_DEFAULT, |(width, _)| usize::from(width.0))
 }
 
+/// Whether a report on standard output is coloured. `--color` comes first; then, as everywhere, NO_COLOR before
+/// CLICOLOR_FORCE, and last whether there is a terminal that shows colour.
+pub(crate) fn is_colored(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+    }
+}
+
 /// Writes a report to standard output.
 pub(crate) fn write_stdout(format: &dyn Format, view: &View, options: &Options) -> Result<(), ExitCode> {
     let mut out = BufWriter::new(io::stdout().lock());
     written(format.write(view, options, &mut out).and_then(|()| out.flush()))
-}
-
-/// Writes a report to a file, without colour.
-pub(crate) fn write_file(format: &dyn Format, view: &View, folder: &Path, path: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    let options = Options { run_dir: Some(folder.display().to_string()), ..Options::default() };
-    format.write(view, &options, &mut out)?;
-    out.flush()
 }
 
 /// Prints data.
@@ -44,6 +47,11 @@ pub(crate) fn lines_to_stderr(text: &str) {
 /// Prints an error.
 pub(crate) fn complain(text: &str) {
     lines_to_stderr(&format!("error: {text}"));
+}
+
+/// Prints a warning.
+pub(crate) fn warn(text: &str) {
+    lines_to_stderr(&format!("warning: {text}"));
 }
 
 /// Prints advice.

@@ -5,6 +5,7 @@
 
 pub mod boundaries;
 pub mod capture;
+pub mod environment;
 pub mod error;
 pub mod faults;
 pub mod glimpse;
@@ -14,6 +15,7 @@ mod observe;
 pub mod os;
 mod output;
 mod parameters;
+mod pulse;
 pub mod recorder;
 pub mod state;
 mod store;
@@ -22,4 +24,5 @@ pub mod trial;
 
 pub use error::TrialError;
 pub use output::output_tail;
+pub use pulse::{Beat, Pulse};
 pub use trial::{TrialResult, TrialSpec, run_trial};

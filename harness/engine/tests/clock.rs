@@ -43,7 +43,12 @@ async fn lives_of(settings: Settings) -> (History, Vec<(String, [i64; 2], String
     let folder = tempfile::tempdir().unwrap();
     let trial = folder.path().join("trial");
     let begun = SystemClock::default().now_ms() as i64 / 1000;
-    let spec = TrialSpec { settings: Arc::new(settings), plan: five_minutes_ahead(), folder: trial.clone() };
+    let spec = TrialSpec {
+        settings: Arc::new(settings),
+        plan: five_minutes_ahead(),
+        folder: trial.clone(),
+        pulse: None,
+    };
     let result = run_trial(spec).await.unwrap();
     assert!(result.error.is_none(), "{:?}\n{}", result.error, result.history.to_text());
     let lives = std::fs::read_to_string(trial.join("state/lives")).unwrap();

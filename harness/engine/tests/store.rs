@@ -23,6 +23,7 @@ fn settings(mode: &str, sync: &str) -> Settings {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         cwd: PathBuf::from("/"),
+        inherit: None,
     };
     settings.ledger = Some(LedgerSettings {
         kind: "sqlite".into(),
@@ -55,7 +56,12 @@ struct Over {
 impl Over {
     async fn of(settings: Settings, plan: Plan) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let spec = TrialSpec { settings: Arc::new(settings), plan, folder: folder.path().join("trial") };
+        let spec = TrialSpec {
+            settings: Arc::new(settings),
+            plan,
+            folder: folder.path().join("trial"),
+            pulse: None,
+        };
         let result = run_trial(spec).await.unwrap();
         assert!(result.error.is_none(), "{:?}", result.error);
         let over = Self { folder, history: result.history };
@@ -282,7 +288,12 @@ async fn a_trial_that_is_given_up_leaves_nothing_behind() {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan(&[("mark:before#1", fault, &[("for", json!("60s"))])]);
         let trial = folder.path().join("trial");
-        let spec = TrialSpec { settings: Arc::new(settings("insist", "full")), plan, folder: trial.clone() };
+        let spec = TrialSpec {
+            settings: Arc::new(settings("insist", "full")),
+            plan,
+            folder: trial.clone(),
+            pulse: None,
+        };
         let running = tokio::spawn(run_trial(spec));
         let done = async {
             let history = trial.join("history.jsonl");

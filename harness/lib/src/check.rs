@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use killpoint_checks::{Case, judge};
-use killpoint_model::checklist::RunProfile;
 use killpoint_model::event::EventKind;
-use killpoint_model::exploration::RegressionOutcome;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{History, RunRecord, TrialRecord, TrialVerdict, Verdict};
 
@@ -97,32 +95,16 @@ fn answer_again(record: &mut RunRecord, histories: &BTreeMap<String, History>) -
     differs.map(|answered| format!("line {} of the checklist", answered.id)).collect()
 }
 
-/// Merges the verdicts of a run: a trial without one is inconclusive, and so is a run without a violation that was
-/// interrupted, of which a part is not there, or in which a stored counterexample showed nothing. The answers to a profile's checklist count as well, but for those of
-/// a part of a run: it answers none.
+/// The verdict on a run, of its trials' verdicts.
 pub(crate) fn run_verdict(record: &RunRecord) -> Verdict {
-    let trials = &record.trials;
-    let each = trials
-        .iter()
-        .filter(|trial| trial.counts())
-        .map(|trial| trial.verdict.as_ref().map_or(Verdict::Inconclusive, |judged| judged.verdict));
-    let faulted = trials.iter().any(|trial| trial.role == TrialRole::Faulted && trial.counts());
-    let lacks = record.merged.as_ref().is_some_and(|merged| !merged.is_complete());
-    let regressions = record.exploration.iter().flat_map(|exploration| &exploration.regressions);
-    let stale = regressions.into_iter().any(|regression| regression.outcome == RegressionOutcome::Stale);
-    let whole = if record.interrupted || lacks || stale { Verdict::Inconclusive } else { Verdict::Holds };
-    // A run of baselines alone has killed nothing: it can't be green.
-    let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
-    let asked = record.profile.as_ref().filter(|_| record.shard.is_none());
-    let answered = asked.map_or(Verdict::Holds, RunProfile::verdict);
-    Verdict::worst(each.chain([whole, tried, answered]))
+    record.verdict_with(|trial| trial.verdict.as_ref().map(|judged| judged.verdict))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use killpoint_model::Settings;
-    use killpoint_model::checklist::ProfileName;
+    use killpoint_model::checklist::{ProfileName, RunProfile};
     use killpoint_model::run::RUN_VERSION;
     use killpoint_model::shard::{LackingShard, MergedRecord, MissingTrial, PlannedTrial, ShardRecord};
 
@@ -144,6 +126,8 @@ pub(crate) mod tests {
             exploration: None,
             shard: None,
             merged: None,
+            baseline: None,
+            changed: None,
         }
     }
 

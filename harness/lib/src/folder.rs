@@ -3,12 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use killpoint_model::history::{History, HistoryError};
+use killpoint_model::history::{History, HistoryError, HistoryReader};
 use killpoint_model::run::RUN_VERSION;
 use killpoint_model::{RunRecord, TrialRecord};
+use killpoint_reports::{Reading, View};
 
 use crate::error::RunError;
 
@@ -103,12 +104,33 @@ impl RunFolder {
     /// # Errors
     /// It is not there, or can't be understood.
     pub fn history(&self, folder: &str) -> Result<History, RunError> {
+        let (path, input) = self.open_history(folder)?;
+        History::read(input).map_err(|error| RunError::BadRun { path, why: error.to_string() })
+    }
+
+    /// Computes what a report shows of the run. One history after the other is read, event by event, so that
+    /// their size does not matter.
+    ///
+    /// # Errors
+    /// One is not there, or can't be understood.
+    pub fn view(&self, record: &RunRecord) -> Result<View, RunError> {
+        View::read(record, |trial, sink| {
+            let (path, input) = self.open_history(&trial.folder)?;
+            let bad = |error: HistoryError| RunError::BadRun { path: path.clone(), why: error.to_string() };
+            let mut reader = HistoryReader::new(input).map_err(bad)?;
+            while let Some(event) = reader.next_event().map_err(bad)? {
+                sink(&event);
+            }
+            Ok(if reader.truncated() { Reading::Truncated } else { Reading::Whole })
+        })
+    }
+
+    fn open_history(&self, folder: &str) -> Result<(PathBuf, BufReader<fs::File>), RunError> {
         let path = self.trial(folder).join("history.jsonl");
-        let text = fs::read(&path)
-            .map_err(|error| RunError::BadRun { path: path.clone(), why: error.to_string() })?;
-        // A worker's bytes are JSON-escaped, so anything that is no UTF-8 is damage, and shows as a bad line.
-        History::parse(&String::from_utf8_lossy(&text))
-            .map_err(|error: HistoryError| RunError::BadRun { path, why: error.to_string() })
+        match fs::File::open(&path) {
+            Ok(file) => Ok((path, BufReader::new(file))),
+            Err(error) => Err(RunError::BadRun { path, why: error.to_string() }),
+        }
     }
 
     /// Reads the histories of all trials of the run, by trial folder.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use killpoint_model::checklist::RunProfile;
 use killpoint_model::{Diagnostic, HitName, Plan, Settings, SourceLine};
 
+use crate::changed::StoredBoundaries;
 use crate::explore::ExploreRequest;
+use crate::known::KnownFailures;
 use crate::shard::Shard;
 
 /// Where the plans come from.
@@ -50,6 +52,12 @@ pub struct RunRequest {
     pub second_level: Option<SecondLevel>,
     /// Which part of the run is done, where it is divided.
     pub shard: Option<Shard>,
+    /// Known failures that the run is held against.
+    pub known: Option<KnownFailures>,
+    /// Boundaries of an earlier run that those of this one are held against.
+    pub changed: Option<StoredBoundaries>,
+    /// What is to be warned of in every report.
+    pub warnings: Vec<String>,
     /// A new or empty directory.
     pub folder: PathBuf,
     /// The words after `killpoint`, for the record.
@@ -73,6 +81,9 @@ impl RunRequest {
             regressions: None,
             second_level: None,
             shard: None,
+            known: None,
+            changed: None,
+            warnings: Vec::new(),
             folder: folder.into(),
             command_line: Vec::new(),
             replay: ("killpoint run".into(), String::new()),
@@ -82,6 +93,9 @@ impl RunRequest {
 
     /// What of the request excludes each other.
     pub(crate) fn problem(&self) -> Option<Diagnostic> {
+        if let Some(problem) = self.known.as_ref().and_then(|known| known.problem(self.shard.is_some())) {
+            return Some(problem);
+        }
         self.second_level?;
         let what = if self.shard.is_some() {
             "the trials of depth 2 follow from what the kill trials of the same run reached, so that a shard can't \

@@ -66,6 +66,8 @@ pub fn merge(
         host: agreed_host(&parts),
         shard: None,
         merged: Some(arranged.merged),
+        baseline: crate::known::merged(&parts),
+        changed: crate::changed::merged(&parts),
     };
     if record.profile.is_some() {
         let histories = folder.histories(&record)?;

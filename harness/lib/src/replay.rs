@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use killpoint_model::credential::masked_words;
+
 /// For a worker that is described by a configuration.
 pub fn replay_of_config(path: &Path) -> (String, String) {
     (format!("killpoint run --config '{}'", path.display()), String::new())
@@ -9,7 +11,7 @@ pub fn replay_of_config(path: &Path) -> (String, String) {
 
 /// For a worker that is a command without a configuration.
 pub fn replay_of_command(words: &[String]) -> (String, String) {
-    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    let words: Vec<String> = masked_words(words).iter().map(|word| quoted(word)).collect();
     ("killpoint run".to_owned(), format!("-- {}", words.join(" ")))
 }
 

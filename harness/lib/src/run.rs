@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use killpoint_model::credential::masked_words;
 use killpoint_model::event::EventKind;
 use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
@@ -14,15 +15,20 @@ use killpoint_model::{
     TrialVerdict, Verdict,
 };
 use tokio::task::JoinSet;
+use tokio::time::MissedTickBehavior;
 
-use crate::attempt::try_job;
+use crate::attempt::{Trying, Watch, try_job};
 use crate::check::run_verdict;
 use crate::error::RunError;
 use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
 use crate::job::{Job, RunRequest, Strategy};
-use crate::progress::Progress;
+use crate::known::KnownFailures;
+use crate::progress::{Progress, Running};
 use crate::{host, profile, shard};
+
+/// How often whoever watches is told which trials are under way.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// A finished run, with what reports need.
 #[derive(Debug)]
@@ -44,7 +50,7 @@ pub async fn run<P: Progress>(request: RunRequest, progress: &P) -> Result<Finis
     let mut runner = Runner::new(request, progress)?;
     runner.folder.write(&runner.record)?;
     let outcome = runner.carry_out().await;
-    runner.close()?;
+    runner.close(outcome.is_ok())?;
     outcome?;
     Ok(Finished { record: runner.record, histories: runner.histories, folder: runner.folder })
 }
@@ -94,11 +100,11 @@ impl<'p, P: Progress> Runner<'p, P> {
             version: RUN_VERSION,
             killpoint: env!("CARGO_PKG_VERSION").into(),
             started_at_ms: SystemClock::default().now_ms(),
-            command_line: request.command_line.clone(),
+            command_line: masked_words(&request.command_line),
             shard: request.shard.map(|shard| shard.record(&settings)),
             settings,
             trials: Vec::new(),
-            warnings: Vec::new(),
+            warnings: request.warnings.clone(),
             interrupted: false,
             verdict: Verdict::Inconclusive,
             duration_ms: 0,
@@ -106,6 +112,8 @@ impl<'p, P: Progress> Runner<'p, P> {
             host: None,
             exploration: None,
             merged: None,
+            baseline: request.known.as_ref().map(KnownFailures::record),
+            changed: None,
         };
         let regressions = match (&request.strategy, &request.regressions) {
             (Strategy::Sweep | Strategy::SweepAnd(_), Some(folder)) => stored(folder)?,
@@ -155,6 +163,7 @@ impl<'p, P: Progress> Runner<'p, P> {
             return Ok(());
         }
         self.warn_of_doubt();
+        self.note_changes();
         if let Strategy::Explore(exploring) = self.request.strategy.clone() {
             return self.explore(exploring).await;
         }
@@ -222,6 +231,10 @@ impl<'p, P: Progress> Runner<'p, P> {
     /// The distinct sets of actions that the plans need; each has its own baselines.
     fn action_groups(&self) -> Vec<Vec<ActionSpec>> {
         let (mut groups, plans) = match &self.request.strategy {
+            // The boundaries that are compared are those of the worker's own actions.
+            Strategy::Scenarios(plans) if self.request.changed.is_some() => {
+                (vec![Vec::new()], plans.as_slice())
+            }
             Strategy::Scenarios(plans) => (Vec::new(), plans.as_slice()),
             Strategy::SweepAnd(plans) => (vec![Vec::new()], plans.as_slice()),
             Strategy::Sweep | Strategy::Boundaries(_) | Strategy::Explore(_) => (vec![Vec::new()], &[][..]),
@@ -263,7 +276,10 @@ impl<'p, P: Progress> Runner<'p, P> {
         let mut diagnostics = Vec::new();
         let mut plans = self.scenarios(self.regressions.clone(), &mut diagnostics);
         match self.request.strategy.clone() {
-            Strategy::Sweep => plans.extend(self.sweep(&self.settings.clone(), &mut diagnostics)),
+            Strategy::Sweep => {
+                let sweep = self.sweep(&self.settings.clone(), &mut diagnostics);
+                plans.extend(self.narrowed(sweep));
+            }
             Strategy::Boundaries(names) => {
                 let mut settings = Settings::clone(&self.settings);
                 settings.sweep.boundaries = names;
@@ -286,6 +302,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         if diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
             return Err(RunError::Invalid(diagnostics));
         }
+        self.note_uncovered(&plans)?;
         self.record.warnings.extend(diagnostics.into_iter().map(|diagnostic| {
             let help = diagnostic.help.map(|help| format!("; {help}")).unwrap_or_default();
             format!("{}{help}", diagnostic.message)
@@ -328,9 +345,13 @@ impl<'p, P: Progress> Runner<'p, P> {
     /// Runs and judges some trials, several at the same time.
     pub(crate) async fn run_jobs(&mut self, jobs: Vec<Job>, role: TrialRole) -> Result<(), RunError> {
         let baselines: Vec<Arc<Vec<History>>> = self.baselines.iter().cloned().map(Arc::new).collect();
+        let progress = self.progress;
+        progress.scheduled(&jobs);
         let mut waiting = jobs.into_iter();
         let mut running = JoinSet::new();
-        let progress = self.progress;
+        let mut watched = BTreeMap::new();
+        let mut looks = tokio::time::interval(LOOK_EVERY);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let cancelled = progress.cancelled();
         tokio::pin!(cancelled);
         loop {
@@ -339,7 +360,11 @@ impl<'p, P: Progress> Runner<'p, P> {
                 let Some(job) = waiting.next() else { break };
                 progress.started(&job.plan.name);
                 let baselines = baselines.get(job.group).map(Arc::clone).unwrap_or_default();
-                running.spawn(try_job(job, role, Arc::clone(&self.settings), self.folder.clone(), baselines));
+                let watch = Watch::new(&job);
+                let place =
+                    Trying { settings: Arc::clone(&self.settings), run: self.folder.clone(), baselines };
+                running.spawn(try_job(job.clone(), role, place, watch.pulse.clone()));
+                watched.insert(job.index, watch);
             }
             tokio::select! {
                 biased;
@@ -351,11 +376,18 @@ impl<'p, P: Progress> Runner<'p, P> {
                 }
                 ended = running.join_next() => match ended {
                     None => return Ok(()),
-                    Some(Ok(ended)) => self.take(ended?)?,
+                    Some(Ok(ended)) => {
+                        let ended = ended?;
+                        watched.remove(&ended.job.index);
+                        self.take(ended)?;
+                    }
                     Some(Err(error)) => {
                         return Err(RunError::SetupFailed(format!("a trial's task failed: {error}")));
                     }
                 },
+                _ = looks.tick() => {
+                    progress.running(&watched.values().map(Watch::look).collect::<Vec<Running>>());
+                }
             }
         }
     }
@@ -376,7 +408,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.record.warnings.extend(unfired.map(|rule| unfired_warning(&rule.id)));
     }
 
-    fn close(&mut self) -> Result<(), RunError> {
+    fn close(&mut self, carried_through: bool) -> Result<(), RunError> {
         self.warn_of_unfired_rules();
         self.record.trials.sort_by(|a, b| a.folder.cmp(&b.folder));
         host::read_logs(&mut self.record, &self.folder, &self.histories);
@@ -384,7 +416,15 @@ impl<'p, P: Progress> Runner<'p, P> {
         profile::answer(&mut self.record, &self.histories);
         self.record.verdict = run_verdict(&self.record);
         self.record.duration_ms = self.started.elapsed().as_millis() as u64;
-        self.folder.write(&self.record)
+        let carried_through = carried_through && !self.record.interrupted;
+        let known = match self.request.known.clone() {
+            Some(known) => known.settle(&mut self.record, carried_through),
+            None => Ok(()),
+        };
+        let boundaries = self.keep_boundaries(carried_through);
+        // The record is written whatever became of the other files.
+        self.folder.write(&self.record)?;
+        known.and(boundaries)
     }
 }
 

@@ -1,8 +1,10 @@
-//! The history of one trial: JSON Lines, a versioned header line and then events. Pure: text in, text out.
+//! The history of one trial: JSON Lines, a versioned header line and then events. Pure: lines in, lines out.
 //!
 //! Version rules: a higher `major` can't be read; a higher `minor` of the same major can't be read
 //! either, because it may hold events that this program would overlook, and an overlooked event is a
 //! wrong verdict. Older minors of the same major can.
+
+use std::io::{BufRead, Read};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,10 @@ use crate::provider::{Attempt, Counters, Effect, ProviderEvent};
 
 /// Version of the format: major, minor.
 pub const FORMAT_VERSION: (u32, u32) = (1, 2);
+
+/// Longest line that is read, in bytes. The longest that is written holds a ledger of as many rows as are ever
+/// read of one.
+const LINE_BYTES_MAX: usize = 256 << 20;
 
 /// The first line of a history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -64,37 +70,26 @@ pub enum HistoryError {
         /// What the parser said.
         why: String,
     },
+    /// What holds it can't be read.
+    #[error("{0}")]
+    Unreadable(String),
 }
 
 impl History {
     /// Reads a history. A last line that is cut short is dropped and noted in `truncated`; any other
     /// unreadable line is an error.
     pub fn parse(text: &str) -> Result<Self, HistoryError> {
-        let mut lines = text.split_inclusive('\n').enumerate();
-        let first = lines.next().map_or("", |(_, line)| line);
-        let header: Header =
-            serde_json::from_str(first.trim_end()).map_err(|e| HistoryError::NoHeader(e.to_string()))?;
-        if header.format != "killpoint-history" {
-            return Err(HistoryError::NoHeader(format!("the format is `{}`", header.format)));
-        }
-        if header.version.0 != FORMAT_VERSION.0 || header.version.1 > FORMAT_VERSION.1 {
-            return Err(HistoryError::Newer(header.version));
-        }
+        Self::read(text.as_bytes())
+    }
+
+    /// Reads a history as [`parse`](Self::parse) does, from what holds its lines.
+    pub fn read(input: impl BufRead) -> Result<Self, HistoryError> {
+        let mut reader = HistoryReader::new(input)?;
         let mut events = Vec::new();
-        let mut cut = false;
-        for (index, line) in lines {
-            match serde_json::from_str::<Event>(line.trim_end()) {
-                Ok(event) if event.seq == events.len() as u64 + 1 => events.push(event),
-                Ok(event) => {
-                    let why = format!("event {} follows event {}", event.seq, events.len());
-                    return Err(HistoryError::BadLine { line: index + 1, why });
-                }
-                Err(_) if !line.ends_with('\n') => cut = true,
-                Err(e) => return Err(HistoryError::BadLine { line: index + 1, why: e.to_string() }),
-            }
+        while let Some(event) = reader.next_event()? {
+            events.push(event);
         }
-        let ended = matches!(events.last().map(|event| &event.event), Some(EventKind::TrialEnded));
-        Ok(Self { header, events, truncated: cut || !ended })
+        Ok(Self { truncated: reader.truncated(), header: reader.header, events })
     }
 
     /// Writes the whole history as the recorder would have.
@@ -157,6 +152,89 @@ impl History {
     }
 }
 
+/// Reads a history event by event, so that memory does not grow with it. It refuses what [`History::parse`]
+/// refuses.
+#[derive(Debug)]
+pub struct HistoryReader<R> {
+    input: R,
+    header: Header,
+    /// The line that was read last.
+    line: Vec<u8>,
+    lines: usize,
+    events: u64,
+    /// The last line was cut short.
+    cut: bool,
+    /// The last event was the end of the trial.
+    ended: bool,
+}
+
+impl<R: BufRead> HistoryReader<R> {
+    /// Reads the header.
+    pub fn new(input: R) -> Result<Self, HistoryError> {
+        let header = Header { format: String::new(), version: (0, 0), trial: String::new() };
+        let mut reader =
+            Self { input, header, line: Vec::new(), lines: 0, events: 0, cut: false, ended: false };
+        reader.read_line()?;
+        let header: Header = serde_json::from_str(String::from_utf8_lossy(&reader.line).trim_end())
+            .map_err(|error| HistoryError::NoHeader(error.to_string()))?;
+        if header.format != "killpoint-history" {
+            return Err(HistoryError::NoHeader(format!("the format is `{}`", header.format)));
+        }
+        if header.version.0 != FORMAT_VERSION.0 || header.version.1 > FORMAT_VERSION.1 {
+            return Err(HistoryError::Newer(header.version));
+        }
+        reader.header = header;
+        Ok(reader)
+    }
+
+    /// The first line.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The next event; `None` after the last whole one.
+    pub fn next_event(&mut self) -> Result<Option<Event>, HistoryError> {
+        if self.cut || !self.read_line()? {
+            return Ok(None);
+        }
+        let bad = |why: String| HistoryError::BadLine { line: self.lines, why };
+        // A worker's bytes are JSON-escaped: what is no UTF-8 is damage, and shows as text that was replaced.
+        match serde_json::from_str::<Event>(String::from_utf8_lossy(&self.line).trim_end()) {
+            Ok(event) if event.seq == self.events + 1 => {
+                self.events = event.seq;
+                self.ended = matches!(event.event, EventKind::TrialEnded);
+                Ok(Some(event))
+            }
+            Ok(event) => Err(bad(format!("event {} follows event {}", event.seq, self.events))),
+            Err(_) if self.line.last() != Some(&b'\n') => {
+                self.cut = true;
+                Ok(None)
+            }
+            Err(error) => Err(bad(error.to_string())),
+        }
+    }
+
+    /// After the last event: whether the file ended inside a line or before the end of the trial.
+    pub const fn truncated(&self) -> bool {
+        self.cut || !self.ended
+    }
+
+    /// Reads one line with its newline; `false` at the end.
+    fn read_line(&mut self) -> Result<bool, HistoryError> {
+        self.line.clear();
+        let mut limited = (&mut self.input).take(LINE_BYTES_MAX as u64 + 1);
+        let read = limited
+            .read_until(b'\n', &mut self.line)
+            .map_err(|error| HistoryError::Unreadable(error.to_string()))?;
+        self.lines += 1;
+        if read > LINE_BYTES_MAX {
+            let why = format!("longer than {} MiB, which no history has", LINE_BYTES_MAX >> 20);
+            return Err(HistoryError::BadLine { line: self.lines, why });
+        }
+        Ok(read > 0)
+    }
+}
+
 /// One line with its newline.
 pub fn line_of<T: Serialize>(value: &T) -> String {
     // Serialising our own types to a string cannot fail: no maps with non-string keys, no custom errors.
@@ -197,6 +275,49 @@ mod tests {
         assert!(matches!(History::parse(&text), Err(HistoryError::BadLine { line: 2, .. })));
         let text = sample().to_text().replace("\"seq\":2", "\"seq\":3");
         assert!(matches!(History::parse(&text), Err(HistoryError::BadLine { line: 3, .. })));
+    }
+
+    /// Counts how many bytes were asked for so far.
+    struct Counting<'a>(&'a [u8], &'a std::cell::Cell<usize>);
+
+    impl Read for Counting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.set(self.1.get() + read);
+            Ok(read)
+        }
+    }
+
+    #[test]
+    fn events_are_read_one_at_a_time_and_no_further_than_needed() {
+        let mut long = sample();
+        let last = long.events.pop().unwrap();
+        for seq in 2..=1000 {
+            long.events.push(Event { seq, ..long.events[0].clone() });
+        }
+        long.events.push(Event { seq: 1001, ..last });
+        let text = long.to_text();
+        let count = std::cell::Cell::new(0);
+        let input = std::io::BufReader::with_capacity(256, Counting(text.as_bytes(), &count));
+        let mut reader = HistoryReader::new(input).unwrap();
+        let (mut passed, mut read) = (line_of(&long.header).len(), Vec::new());
+        while let Some(event) = reader.next_event().unwrap() {
+            passed += line_of(&event).len();
+            assert!(count.get() <= passed + 256, "{} of {passed}", count.get());
+            read.push(event);
+        }
+        assert_eq!((read, reader.truncated()), (long.events, false));
+        assert_eq!(reader.next_event(), Ok(None));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_damage_and_no_panic() {
+        let mut bytes = sample().to_text().into_bytes();
+        let at = bytes.len() - 3;
+        bytes[at] = 0xff;
+        assert!(matches!(History::read(&*bytes), Err(HistoryError::BadLine { line: 3, .. })));
+        assert!(matches!(History::read(&[0xff_u8, 0xfe][..]), Err(HistoryError::NoHeader(_))));
+        assert!(matches!(History::read(&[][..]), Err(HistoryError::NoHeader(_))));
     }
 
     #[test]

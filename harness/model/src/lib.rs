@@ -8,8 +8,10 @@
 //! truth), [`finding`] and [`verdict`] (what follows from it), [`settings`] (what the user configured).
 
 pub mod catalog;
+pub mod changed;
 pub mod checklist;
 pub mod clock;
+pub mod credential;
 pub mod diagnostic;
 pub mod event;
 pub mod exit_code;
@@ -17,6 +19,7 @@ pub mod exploration;
 pub mod finding;
 pub mod history;
 pub mod hit;
+pub mod known;
 pub mod ledger;
 pub mod named_plan;
 pub mod plan;
@@ -34,7 +37,7 @@ pub use diagnostic::{Diagnostic, Severity, Span};
 pub use event::{Event, EventKind};
 pub use exit_code::ExitCode;
 pub use finding::{Finding, InvariantOutcome, InvariantStatus};
-pub use history::History;
+pub use history::{History, HistoryReader};
 pub use hit::{HitName, Source};
 pub use ledger::{ExecutionState, LedgerRow, LedgerView, RowState};
 pub use plan::{Fault, FaultAt, Plan, ProviderPlan, Rule, SourceLine};

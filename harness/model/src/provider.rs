@@ -289,14 +289,19 @@ impl Counters {
     pub fn count<'a>(log: impl IntoIterator<Item = &'a ProviderEvent>) -> Self {
         let mut counters = Self::default();
         for event in log {
-            match event {
-                ProviderEvent::Received(_) => counters.attempts += 1,
-                ProviderEvent::Committed(effect) => counters.effects += effect.copies,
-                ProviderEvent::Redelivered { .. } => counters.effects += 1,
-                ProviderEvent::Replied { .. } => counters.acknowledged += 1,
-                _ => {}
-            }
+            counters.add(event);
         }
         counters
+    }
+
+    /// Counts one more event.
+    pub fn add(&mut self, event: &ProviderEvent) {
+        match event {
+            ProviderEvent::Received(_) => self.attempts += 1,
+            ProviderEvent::Committed(effect) => self.effects += effect.copies,
+            ProviderEvent::Redelivered { .. } => self.effects += 1,
+            ProviderEvent::Replied { .. } => self.acknowledged += 1,
+            _ => {}
+        }
     }
 }

@@ -3,8 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::changed::ChangedRecord;
 use crate::checklist::{HostFacts, RunProfile};
-use crate::exploration::Exploration;
+use crate::exploration::{Exploration, RegressionOutcome};
+use crate::known::BaselineRecord;
 use crate::plan::{Plan, SourceLine};
 use crate::settings::Settings;
 use crate::shard::{MergedRecord, ShardRecord};
@@ -105,4 +107,32 @@ pub struct RunRecord {
     /// From which parts it was put together, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub merged: Option<MergedRecord>,
+    /// The known failures that the run was held against, where it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineRecord>,
+    /// The boundaries of the fault-free trial held against those of an earlier run, where they were, and the trials
+    /// that were left out for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<ChangedRecord>,
+}
+
+impl RunRecord {
+    /// The verdict on the run, with `verdict_of` giving that of a trial: a trial without one is inconclusive, and so is
+    /// a run without a violation that was interrupted, of which a part is not there, or in which a stored
+    /// counterexample showed nothing. The answers to a profile's checklist count as well, but for those of a part of
+    /// a run: it answers none.
+    pub fn verdict_with(&self, verdict_of: impl Fn(&TrialRecord) -> Option<Verdict>) -> Verdict {
+        let counting = || self.trials.iter().filter(|trial| trial.counts());
+        let each = counting().map(|trial| verdict_of(trial).unwrap_or(Verdict::Inconclusive));
+        let faulted = counting().any(|trial| trial.role == TrialRole::Faulted);
+        let lacks = self.merged.as_ref().is_some_and(|merged| !merged.is_complete());
+        let regressions = self.exploration.iter().flat_map(|exploration| &exploration.regressions);
+        let stale = regressions.into_iter().any(|regression| regression.outcome == RegressionOutcome::Stale);
+        let whole = if self.interrupted || lacks || stale { Verdict::Inconclusive } else { Verdict::Holds };
+        // A run of baselines alone has killed nothing: it can't be green.
+        let tried = if faulted { Verdict::Holds } else { Verdict::Vacuous };
+        let asked = self.profile.as_ref().filter(|_| self.shard.is_none());
+        let answered = asked.map_or(Verdict::Holds, RunProfile::verdict);
+        Verdict::worst(each.chain([whole, tried, answered]))
+    }
 }

@@ -5,12 +5,13 @@
 //! is not among them, for the producer), `{actions.file}` (a JSON
 //! Lines file of them), `{worker}` (1, 2, …), `{generation}`, and, in the ledger's command, `{copy}`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::credential;
 use crate::event::ClockMethod;
 use crate::hit::HitName;
 use crate::ledger::{ExecutionState, RowState};
@@ -67,7 +68,14 @@ pub struct CommandSettings {
     pub env: BTreeMap<String, String>,
     /// Working directory; the configuration's folder.
     pub cwd: PathBuf,
+    /// Variables that it gets from killpoint's own environment, where they are there; all of them where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherit: Option<BTreeSet<String>>,
 }
+
+/// Variables that a command gets from killpoint's own environment even where it gets only some.
+pub const INHERITED_ALWAYS: &[&str] =
+    &["HOME", "LANG", "LC_ALL", "LC_CTYPE", "LOGNAME", "PATH", "TERM", "TMPDIR", "TZ", "USER"];
 
 /// The program under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -168,6 +176,9 @@ pub struct StateSettings {
     pub enqueue: Option<CommandSettings>,
     /// A line of its output after which the enqueuer is killed rather than waited for.
     pub enqueue_kill_after: Option<String>,
+    /// Files outside of the state directory that the commands may name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outside: Vec<String>,
 }
 
 /// Which trials a sweep makes.
@@ -308,23 +319,46 @@ pub struct Settings {
     pub inbound: Option<InboundSettings>,
 }
 
-/// Parts of a variable's name that mark its value as a secret.
-const SECRET_WORDS: &[&str] = &["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "AUTH"];
-
 impl Settings {
-    /// The same with every value masked that is a secret by its variable's name: for what is written down.
-    #[must_use]
-    pub fn masked(mut self) -> Self {
+    /// Every command, that of the worker first.
+    pub fn commands(&self) -> impl Iterator<Item = &CommandSettings> {
+        let ledger = self.ledger.as_ref().and_then(|ledger| ledger.command.as_ref());
+        let state = self.state.prepare.iter().chain(&self.state.enqueue);
+        [&self.worker.command]
+            .into_iter()
+            .chain(state)
+            .chain(&self.producer)
+            .chain(&self.cleanup)
+            .chain(ledger)
+    }
+
+    fn commands_mut(&mut self) -> impl Iterator<Item = &mut CommandSettings> {
         let ledger = self.ledger.as_mut().and_then(|ledger| ledger.command.as_mut());
         let state = self.state.prepare.iter_mut().chain(self.state.enqueue.as_mut());
         let others = self.cleanup.as_mut().into_iter().chain(self.producer.as_mut());
-        for command in [&mut self.worker.command].into_iter().chain(ledger).chain(state).chain(others) {
+        [&mut self.worker.command].into_iter().chain(ledger).chain(state).chain(others)
+    }
+
+    /// The same with every secret masked, by its variable's name or by its form: for what is written down.
+    #[must_use]
+    pub fn masked(mut self) -> Self {
+        for command in self.commands_mut() {
             for (name, value) in &mut command.env {
-                let name = name.to_ascii_uppercase();
-                if SECRET_WORDS.iter().any(|word| name.contains(word)) {
-                    "***".clone_into(value);
-                }
+                *value = credential::masked_value(name, value);
             }
+            command.argv = credential::masked_words(&command.argv);
+        }
+        self
+    }
+
+    /// Gives every command only these variables of killpoint's own environment, beside [`INHERITED_ALWAYS`] and
+    /// those that it was given before.
+    #[must_use]
+    pub fn inheriting(mut self, names: &[String]) -> Self {
+        for command in self.commands_mut() {
+            let inherit = command.inherit.get_or_insert_default();
+            inherit.extend(INHERITED_ALWAYS.iter().map(|name| (*name).to_owned()));
+            inherit.extend(names.iter().cloned());
         }
         self
     }
@@ -402,6 +436,8 @@ mod tests {
         let env = &mut settings.worker.command.env;
         env.insert("PROVIDER_URL".into(), "{provider.rest}".into());
         env.insert("Stripe_Api_Key".into(), "sk_live_1".into());
+        env.insert("ACCOUNT".into(), "sk_live_0123456789".into());
+        settings.worker.command.argv = vec!["w".into(), "--api-key=abc".into()];
         settings.producer = Some(settings.worker.command.clone());
         let masked = settings.clone().masked();
         assert_eq!(
@@ -410,6 +446,23 @@ mod tests {
         );
         assert_eq!(masked.worker.command.env["Stripe_Api_Key"], "***");
         assert_eq!(masked.worker.command.env["PROVIDER_URL"], "{provider.rest}");
+        assert_eq!(masked.worker.command.env["ACCOUNT"], "sk_live_***");
+        assert_eq!(masked.worker.command.argv, ["w", "--api-key=***"]);
         assert_eq!(settings.worker.command.env["Stripe_Api_Key"], "sk_live_1");
+    }
+
+    #[test]
+    fn inheriting_only_some_is_for_every_command() {
+        let mut settings = Settings::default();
+        settings.state.prepare.push(CommandSettings::default());
+        settings.cleanup =
+            Some(CommandSettings { inherit: Some(["A".to_owned()].into()), ..CommandSettings::default() });
+        let clean = settings.inheriting(&["B".to_owned()]);
+        assert_eq!(clean.commands().count(), 3);
+        for command in clean.commands() {
+            let inherit = command.inherit.as_ref().unwrap();
+            assert!(inherit.contains("PATH") && inherit.contains("B") && !inherit.contains("C"));
+        }
+        assert!(clean.cleanup.unwrap().inherit.unwrap().contains("A"));
     }
 }

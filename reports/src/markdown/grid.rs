@@ -31,7 +31,7 @@ impl<'v> Axis<'v> {
             let name = name(told.row);
             let place = *places.entry(name).or_insert(names.len());
             if place == names.len() {
-                names.push((name, 2));
+                names.push((name, u8::MAX));
             }
             names[place].1 = names[place].1.min(rank(told.outcome));
         }
@@ -48,7 +48,8 @@ const fn rank(outcome: Outcome) -> u8 {
     match outcome {
         Outcome::Failed => 0,
         Outcome::Broken => 1,
-        Outcome::Passed => 2,
+        Outcome::Known => 2,
+        Outcome::Passed => 3,
     }
 }
 
@@ -60,9 +61,9 @@ pub(super) fn matrix(out: &mut dyn Write, rows: &[Told]) -> io::Result<()> {
     }
     let lines = Axis::new(&rows, |row| &row.boundary, LINES_MAX);
     let columns = Axis::new(&rows, |row| &row.provider_plan, COLUMNS_MAX);
-    let mut cells: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
+    let mut cells: BTreeMap<(&str, &str), Vec<&Told>> = BTreeMap::new();
     for told in &rows {
-        cells.entry((&told.row.boundary, &told.row.provider_plan)).or_default().push(told.row);
+        cells.entry((&told.row.boundary, &told.row.provider_plan)).or_default().push(*told);
     }
     let names: Vec<String> = columns.shown.iter().map(|name| code(name)).collect();
     writeln!(out, "| boundary | {} |", names.join(" | "))?;
@@ -92,16 +93,19 @@ pub(super) fn matrix(out: &mut dyn Write, rows: &[Told]) -> io::Result<()> {
 }
 
 /// The symbol and the word of what a cell's rows come to, with the share where repetitions differ.
-fn cell(rows: &[&Row]) -> String {
+fn cell(rows: &[&Told]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let tally = rows.iter().fold(Tally::default(), |sum, row| sum.plus(row.tally));
-    let judged = rows.iter().map(|row| row.verdict).max().flatten();
+    let tally = rows.iter().fold(Tally::default(), |sum, told| sum.plus(told.row.tally));
+    let judged = rows.iter().map(|told| told.row.verdict).max().flatten();
     let worst = if judged == Some(Verdict::Holds) && tally.not_judged > 0 { None } else { judged };
+    let is_known =
+        judged == Some(Verdict::Violated) && !rows.iter().any(|told| told.outcome == Outcome::Failed);
+    let known = if is_known { ", known" } else { "" };
     match tally.parts().as_slice() {
-        [] | [_] => mark_and_word(worst).to_owned(),
-        [(trials, _), ..] => format!("{}, {trials} of {}", mark_and_word(worst), tally.trials),
+        [] | [_] => format!("{}{known}", mark_and_word(worst)),
+        [(trials, _), ..] => format!("{}{known}, {trials} of {}", mark_and_word(worst), tally.trials),
     }
 }
 
@@ -118,7 +122,7 @@ pub(super) fn scenarios(out: &mut dyn Write, rows: &[Told]) -> io::Result<()> {
     for told in rows.iter().take(SCENARIOS_MAX) {
         let Row { scenario, boundary, provider_plan, .. } = told.row;
         let scenario = scenario.as_deref().unwrap_or_default();
-        let verdict = cell(&[told.row]);
+        let verdict = cell(&[told]);
         writeln!(out, "| {} | {} | {} | {verdict} |", code(scenario), code(boundary), code(provider_plan))?;
     }
     writeln!(out)?;

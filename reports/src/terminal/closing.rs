@@ -3,7 +3,7 @@
 use std::io;
 
 use super::page::{Page, Tone, span};
-use super::{counted, events_text, more, summary};
+use super::{counted, events_text, gate, more, summary};
 use crate::{Boundary, Precision, TrialNote, View};
 
 /// Most sentences of one list.
@@ -16,6 +16,12 @@ pub(super) fn write(page: &mut Page, view: &View, run_dir: Option<&str>) -> io::
     containments(page, view)?;
     notes(page, view)?;
     divided(page, view)?;
+    if let Some(baseline) = &view.baseline {
+        gate::baseline(page, baseline)?;
+    }
+    if let Some(changed) = &view.changed {
+        gate::changed(page, changed)?;
+    }
     not_shown(page, view)?;
     list(page, "warnings", &view.warnings)?;
     if let Some(run_dir) = run_dir {
@@ -50,7 +56,7 @@ fn boundaries(page: &mut Page, boundaries: &[Boundary]) -> io::Result<()> {
 }
 
 /// Hits of one series as one name: `provider:committed#1–3`.
-fn folded<'a>(boundaries: impl Iterator<Item = &'a Boundary>) -> Vec<String> {
+pub(crate) fn folded<'a>(boundaries: impl Iterator<Item = &'a Boundary>) -> Vec<String> {
     let mut series: Vec<(&str, Vec<u32>)> = Vec::new();
     for boundary in boundaries {
         match series.iter_mut().find(|(name, _)| *name == boundary.series) {

@@ -1,16 +1,17 @@
-//! Everything about one trial that does not hold.
+//! Everything about one trial.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use killpoint_model::provider::Counters;
 use killpoint_model::run::TrialRole;
 use killpoint_model::verdict::{ActionOutcome, ActionVerdict};
-use killpoint_model::{Finding, History, InvariantStatus, SourceLine, TrialRecord, TrialVerdict, Verdict};
+use killpoint_model::{Finding, InvariantOutcome, InvariantStatus, SourceLine, TrialRecord, Verdict};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rows::{boundary_text, provider_plan_text};
-use super::timeline::{self, Timeline};
+use super::sketch::Sketch;
+use super::timeline::Timeline;
 
 /// What an invariant that does not hold has to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -34,7 +35,7 @@ pub struct EvidencePiece {
     pub present: Option<bool>,
 }
 
-/// One trial that does not hold.
+/// One trial in full.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Detail {
     /// Folder of the trial within the run directory.
@@ -78,22 +79,11 @@ pub struct Detail {
 }
 
 impl Detail {
-    fn new(trial: &TrialRecord, history: Option<&History>) -> Self {
+    /// The detail of a trial; `sketch` is absent where its history is not there.
+    pub(super) fn new(trial: &TrialRecord, sketch: Option<Sketch>) -> Self {
         let judgement = trial.verdict.as_ref();
-        let outcomes = judgement.map_or(&[][..], |judgement| &judgement.outcomes);
-        let judged: Vec<Judged> = outcomes
-            .iter()
-            .filter(|outcome| {
-                matches!(outcome.status, InvariantStatus::Violated | InvariantStatus::Inconclusive)
-            })
-            .map(|outcome| Judged {
-                invariant: outcome.invariant.clone(),
-                status: outcome.status,
-                looked_at: outcome.looked_at,
-                findings: outcome.findings.clone(),
-            })
-            .collect();
         let evidence = judgement.map(|judgement| judgement.evidence.fields().map(piece).to_vec());
+        let counted = sketch.as_ref().map(|sketch| sketch.counters);
         Self {
             folder: trial.folder.clone(),
             plan: trial.plan.name.clone(),
@@ -105,16 +95,13 @@ impl Detail {
             boundary: boundary_text(trial),
             provider_plan: provider_plan_text(&trial.plan),
             verdict: judgement.map(|judgement| judgement.verdict),
-            notes: outcomes.iter().flat_map(|outcome| outcome.notes.clone()).collect(),
+            judged: wrong(trial).map(judged).collect(),
+            notes: outcomes(trial).iter().flat_map(|outcome| outcome.notes.clone()).collect(),
             evidence: evidence.unwrap_or_default(),
             missing: judgement.map(|judgement| judgement.evidence.missing.clone()).unwrap_or_default(),
-            counters: counters(judgement, history),
+            counters: judgement.map(|judgement| judgement.counters).or(counted).unwrap_or_default(),
             actions: judgement.map(|judgement| judgement.actions.clone()).unwrap_or_default(),
-            timeline: history.map(|history| {
-                let marked = Marked::new(&judged, judgement.map_or(&[], |judgement| &judgement.actions));
-                timeline::tell(history, &trial.plan, &marked)
-            }),
-            judged,
+            timeline: sketch.and_then(|sketch| sketch.timeline),
             replay: trial.replay.clone(),
             duration_ms: trial.duration_ms,
         }
@@ -128,15 +115,27 @@ impl Detail {
     }
 }
 
-fn piece((name, present): (&'static str, Option<bool>)) -> EvidencePiece {
-    EvidencePiece { name: name.to_owned(), present }
+fn outcomes(trial: &TrialRecord) -> &[InvariantOutcome] {
+    trial.verdict.as_ref().map_or(&[], |judgement| &judgement.outcomes)
 }
 
-fn counters(judgement: Option<&TrialVerdict>, history: Option<&History>) -> Counters {
-    judgement
-        .map(|judgement| judgement.counters)
-        .or_else(|| history.map(History::counters))
-        .unwrap_or_default()
+/// The invariants that do not hold.
+fn wrong(trial: &TrialRecord) -> impl Iterator<Item = &InvariantOutcome> {
+    let is_wrong = |status| matches!(status, InvariantStatus::Violated | InvariantStatus::Inconclusive);
+    outcomes(trial).iter().filter(move |outcome| is_wrong(outcome.status))
+}
+
+fn judged(outcome: &InvariantOutcome) -> Judged {
+    Judged {
+        invariant: outcome.invariant.clone(),
+        status: outcome.status,
+        looked_at: outcome.looked_at,
+        findings: outcome.findings.clone(),
+    }
+}
+
+fn piece((name, present): (&'static str, Option<bool>)) -> EvidencePiece {
+    EvidencePiece { name: name.to_owned(), present }
 }
 
 /// What the findings and the bad actions point at.
@@ -149,13 +148,14 @@ pub(super) struct Marked {
 }
 
 impl Marked {
-    fn new(judged: &[Judged], actions: &[ActionOutcome]) -> Self {
+    pub(super) fn of(trial: &TrialRecord) -> Self {
         let mut marked = Self::default();
-        for finding in judged.iter().flat_map(|judged| &judged.findings) {
+        for finding in wrong(trial).flat_map(|outcome| &outcome.findings) {
             marked.events.extend(&finding.events);
             marked.subjects.insert(finding.subject.clone());
         }
-        for outcome in actions.iter().filter(|outcome| is_bad(outcome.verdict)) {
+        let actions = trial.verdict.iter().flat_map(|judgement| &judgement.actions);
+        for outcome in actions.filter(|outcome| is_bad(outcome.verdict)) {
             marked.events.extend(&outcome.events);
             marked.subjects.insert(outcome.action.clone());
         }
@@ -192,7 +192,7 @@ pub struct TrialNote {
 }
 
 /// The notes of the trials that hold; those of the others are in their details.
-pub(super) fn notes(trials: &[TrialRecord]) -> Vec<TrialNote> {
+pub(super) fn notes(trials: &[&TrialRecord]) -> Vec<TrialNote> {
     let holding = trials.iter().filter_map(|trial| {
         trial.verdict.as_ref().filter(|judgement| judgement.verdict == Verdict::Holds).map(|j| (trial, j))
     });
@@ -206,15 +206,4 @@ pub(super) fn notes(trials: &[TrialRecord]) -> Vec<TrialNote> {
             })
         })
         .collect()
-}
-
-/// One per trial that does not hold, worst first; in order of the plan among equals.
-pub(super) fn all(trials: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<Detail> {
-    let mut details: Vec<Detail> = trials
-        .iter()
-        .filter(|trial| trial.verdict.as_ref().is_none_or(|judgement| judgement.verdict != Verdict::Holds))
-        .map(|trial| Detail::new(trial, histories.get(&trial.folder)))
-        .collect();
-    details.sort_by_key(|detail| std::cmp::Reverse(detail.verdict));
-    details
 }

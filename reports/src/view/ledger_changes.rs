@@ -17,15 +17,15 @@ type RowId = (String, Option<String>, usize);
 
 /// Compares each reading with the one before.
 #[derive(Debug)]
-pub(super) struct LedgerChanges<'a> {
+pub(super) struct LedgerChanges {
     rows: BTreeMap<RowId, String>,
     values: BTreeMap<String, String>,
-    subjects: &'a BTreeSet<String>,
+    subjects: BTreeSet<String>,
 }
 
-impl<'a> LedgerChanges<'a> {
+impl LedgerChanges {
     /// `subjects` are named first where not everything can be named.
-    pub(super) const fn new(subjects: &'a BTreeSet<String>) -> Self {
+    pub(super) const fn new(subjects: BTreeSet<String>) -> Self {
         Self { rows: BTreeMap::new(), values: BTreeMap::new(), subjects }
     }
 
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn changes_are_told_once_from_old_to_new() {
         let subjects = BTreeSet::new();
-        let mut changes = LedgerChanges::new(&subjects);
+        let mut changes = LedgerChanges::new(subjects);
         let row = |state| LedgerRow::new("job-1", state);
         assert_eq!(changes.take(&view(vec![row(RowState::Created)])), "job-1 absent → created");
         assert_eq!(changes.take(&view(vec![row(RowState::Created)])), "");
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_second_row_of_the_same_name_and_an_error_are_said_aloud() {
         let subjects = BTreeSet::new();
-        let mut changes = LedgerChanges::new(&subjects);
+        let mut changes = LedgerChanges::new(subjects);
         let twice = vec![LedgerRow::new("a", RowState::Created), LedgerRow::new("a", RowState::Confirmed)];
         assert_eq!(
             changes.take(&view(twice)),
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn subjects_are_named_though_others_are_left_out() {
         let subjects = BTreeSet::from(["z".to_owned()]);
-        let changes = LedgerChanges::new(&subjects);
+        let changes = LedgerChanges::new(subjects);
         let mut rows: Vec<LedgerRow> =
             (0..20).map(|n| LedgerRow::new(format!("a{n}"), RowState::Confirmed)).collect();
         rows.push(LedgerRow::new("z", RowState::Unknown));

@@ -31,11 +31,11 @@ pub(super) const fn told(kind: StepKind, weight: Weight, text: String) -> Told {
 #[derive(Debug)]
 pub(super) struct Narrator<'a> {
     plan: &'a Plan,
-    ledger: LedgerChanges<'a>,
+    ledger: LedgerChanges,
 }
 
 impl<'a> Narrator<'a> {
-    pub(super) const fn new(plan: &'a Plan, subjects: &'a BTreeSet<String>) -> Self {
+    pub(super) const fn new(plan: &'a Plan, subjects: BTreeSet<String>) -> Self {
         Self { plan, ledger: LedgerChanges::new(subjects) }
     }
 

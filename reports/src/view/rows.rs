@@ -1,5 +1,7 @@
 //! One row per boundary and provider plan, with its repetitions folded.
 
+use std::collections::BTreeMap;
+
 use killpoint_model::provider::Counters;
 use killpoint_model::run::TrialRole;
 use killpoint_model::{Fault, Plan, TrialRecord, Verdict};
@@ -164,17 +166,16 @@ impl Row {
 }
 
 /// Folds the trials into rows, in the order of their first trials.
-pub(super) fn fold(trials: &[TrialRecord]) -> Vec<Row> {
+pub(super) fn fold(trials: &[&TrialRecord]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
+    let mut index: BTreeMap<(&str, &str, Option<&str>), usize> = BTreeMap::new();
     for trial in trials {
-        let same = |row: &Row| {
-            row.role == trial.role && row.plan == trial.plan.name && row.scenario == trial.plan.scenario
-        };
-        let index = rows.iter().position(same).unwrap_or_else(|| {
+        let same = (trial.role.as_str(), trial.plan.name.as_str(), trial.plan.scenario.as_deref());
+        let known = *index.entry(same).or_insert_with(|| {
             rows.push(Row::new(trial));
             rows.len() - 1
         });
-        rows[index].add(trial);
+        rows[known].add(trial);
     }
     rows
 }

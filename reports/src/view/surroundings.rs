@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use killpoint_model::event::{Containment, ProcessLimit};
 use killpoint_model::run::TrialRole;
-use killpoint_model::{EventKind, History, InvariantStatus, Source, TrialRecord};
+use killpoint_model::{HitName, InvariantStatus, Source, TrialRecord};
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use super::sketch::{Held, Sketch};
 
 /// How sharply a moment is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -80,42 +82,66 @@ pub struct ContainmentUse {
     pub trials: u32,
 }
 
-/// The boundaries that the trials reached, those of the fault-free trials first.
-pub(super) fn boundaries(trials: &[TrialRecord], histories: &BTreeMap<String, History>) -> Vec<Boundary> {
-    let mut found: Vec<Boundary> = Vec::new();
-    let mut index: BTreeMap<String, usize> = BTreeMap::new();
-    let (plain, faulted): (Vec<_>, Vec<_>) =
-        trials.iter().partition(|trial| trial.role != TrialRole::Faulted);
-    for trial in plain.into_iter().chain(faulted) {
-        let events = histories.get(&trial.folder).map_or(&[][..], |history| &history.events);
-        for event in events {
-            let EventKind::Hit { hit, exact, .. } = &event.event else { continue };
-            let precision = Precision::of(*exact);
-            let known = *index.entry(hit.to_string()).or_insert(found.len());
-            match found.get_mut(known) {
-                Some(boundary) => {
-                    boundary.trials += 1;
-                    if boundary.precision != precision {
-                        boundary.precision = Precision::Mixed;
-                    }
-                }
-                None => found.push(Boundary {
-                    hit: hit.to_string(),
-                    series: hit.series(),
-                    ordinal: hit.ordinal,
-                    source: hit.source,
-                    precision,
-                    in_baseline: trial.role != TrialRole::Faulted,
-                    trials: 1,
-                }),
-            }
+/// Boundaries and containments, collected from one trial after the other: the fault-free ones first.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    pub(super) boundaries: Vec<Boundary>,
+    pub(super) containments: Vec<ContainmentUse>,
+    index: BTreeMap<HitName, usize>,
+}
+
+impl Surroundings {
+    /// Adds what the history of a trial says.
+    pub(super) fn add(&mut self, role: TrialRole, sketch: &Sketch) {
+        for (hit, exact) in &sketch.hits {
+            self.boundary(role, hit, Precision::of(*exact));
+        }
+        if let Some(held) = &sketch.held {
+            self.containment(held);
         }
     }
-    found
+
+    fn boundary(&mut self, role: TrialRole, hit: &HitName, precision: Precision) {
+        let known = self.index.get(hit).and_then(|index| self.boundaries.get_mut(*index));
+        if let Some(boundary) = known {
+            boundary.trials += 1;
+            if boundary.precision != precision {
+                boundary.precision = Precision::Mixed;
+            }
+            return;
+        }
+        self.index.insert(hit.clone(), self.boundaries.len());
+        self.boundaries.push(Boundary {
+            hit: hit.to_string(),
+            series: hit.series(),
+            ordinal: hit.ordinal,
+            source: hit.source,
+            precision,
+            in_baseline: role != TrialRole::Faulted,
+            trials: 1,
+        });
+    }
+
+    fn containment(&mut self, held: &Held) {
+        let same = |one: &&mut ContainmentUse| {
+            one.containment == held.containment
+                && one.process_limit == held.process_limit
+                && one.reason == held.reason
+        };
+        match self.containments.iter_mut().find(same) {
+            Some(one) => one.trials += 1,
+            None => self.containments.push(ContainmentUse {
+                containment: held.containment,
+                reason: held.reason.clone(),
+                process_limit: held.process_limit,
+                trials: 1,
+            }),
+        }
+    }
 }
 
 /// Invariants that were not shown, once per invariant and reason.
-pub(super) fn not_shown(trials: &[TrialRecord]) -> Vec<NotShown> {
+pub(super) fn not_shown(trials: &[&TrialRecord]) -> Vec<NotShown> {
     let mut found: Vec<NotShown> = Vec::new();
     let judgements: Vec<_> = trials.iter().filter_map(|trial| trial.verdict.as_ref()).collect();
     for outcome in judgements.iter().flat_map(|judgement| &judgement.outcomes) {
@@ -131,36 +157,6 @@ pub(super) fn not_shown(trials: &[TrialRecord]) -> Vec<NotShown> {
                 reason: reason.to_owned(),
                 trials: 1,
                 of: judgements.len() as u32,
-            }),
-        }
-    }
-    found
-}
-
-/// The containments that held, with the limits on the number of processes.
-pub(super) fn containments(
-    trials: &[TrialRecord],
-    histories: &BTreeMap<String, History>,
-) -> Vec<ContainmentUse> {
-    let mut found: Vec<ContainmentUse> = Vec::new();
-    let events = trials.iter().filter_map(|trial| histories.get(&trial.folder)).flat_map(|h| &h.events);
-    for event in events {
-        let EventKind::TrialStarted { containment, containment_reason, process_limit, .. } = &event.event
-        else {
-            continue;
-        };
-        let same = |one: &&mut ContainmentUse| {
-            one.containment == *containment
-                && one.process_limit == *process_limit
-                && one.reason == *containment_reason
-        };
-        match found.iter_mut().find(same) {
-            Some(one) => one.trials += 1,
-            None => found.push(ContainmentUse {
-                containment: *containment,
-                reason: containment_reason.clone(),
-                process_limit: *process_limit,
-                trials: 1,
             }),
         }
     }

@@ -1,11 +1,12 @@
 //! A short timeline by generation: what happened, with the evidence marked and the rest capped.
 
-use killpoint_model::{History, Plan};
+use std::collections::BTreeSet;
+
+use killpoint_model::Event;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::detail::Marked;
-use super::narrate::{Narrator, Told};
+use super::narrate::Told;
 
 /// Most steps that a timeline shows; evidence stays even beyond it.
 const STEPS_MAX: usize = 40;
@@ -115,90 +116,131 @@ pub struct Timeline {
     pub left_out: u32,
 }
 
+/// A step that may stay.
+#[derive(Debug)]
 struct Candidate {
-    generation: u32,
     weight: Weight,
     step: Step,
 }
 
-/// Tells a history in short.
-pub(super) fn tell(history: &History, plan: &Plan, marked: &Marked) -> Timeline {
-    let mut narrator = Narrator::new(plan, &marked.subjects);
-    let candidates: Vec<Candidate> = history
-        .events
-        .iter()
-        .filter_map(|event| {
-            let Told { kind, weight, text } = narrator.tell(&event.event);
-            let evidence = marked.events.contains(&event.seq);
-            let (seq, at_us, generation) = (event.seq, event.at_us, event.generation);
-            (evidence || weight > Weight::Background).then_some(Candidate {
-                generation,
-                weight,
-                step: Step { left_out_before: 0, event: seq, at_us, kind, text, evidence },
-            })
-        })
-        .collect();
-    let kept = choose(&candidates);
-    arrange(candidates, &kept)
+/// What a draft holds of one stretch of a history.
+#[derive(Debug)]
+enum Piece {
+    /// An event that may become a step.
+    Candidate(Candidate),
+    /// So many events in a row that are left out already.
+    Gap(u32),
 }
 
-/// Which candidates stay: all evidence, then major ones, then minor ones, the earlier first.
-fn choose(candidates: &[Candidate]) -> Vec<bool> {
-    let mut kept: Vec<bool> = candidates.iter().map(|candidate| candidate.step.evidence).collect();
-    let mut room = STEPS_MAX.saturating_sub(kept.iter().filter(|kept| **kept).count());
-    for weight in [Weight::Major, Weight::Minor] {
-        for (candidate, kept) in candidates.iter().zip(&mut kept) {
-            if room > 0 && !*kept && candidate.weight == weight {
-                *kept = true;
-                room -= 1;
-            }
+/// A timeline while its history is read. Holds the evidence and as many others as a timeline can show at most, and
+/// counts the rest.
+#[derive(Debug)]
+pub(super) struct Draft {
+    evidence: BTreeSet<u64>,
+    /// Each with the life of the worker to which it belongs.
+    pieces: Vec<(u32, Piece)>,
+    evident: usize,
+    major: usize,
+    minor: usize,
+}
+
+impl Draft {
+    /// `evidence` are the numbers of the events that stay in any case.
+    pub(super) const fn new(evidence: BTreeSet<u64>) -> Self {
+        Self { evidence, pieces: Vec::new(), evident: 0, major: 0, minor: 0 }
+    }
+
+    /// Takes the next event with what it tells.
+    pub(super) fn take(&mut self, event: &Event, Told { kind, weight, text }: Told) {
+        let evidence = self.evidence.contains(&event.seq);
+        let count = match weight {
+            _ if evidence => &mut self.evident,
+            Weight::Major => &mut self.major,
+            Weight::Minor => &mut self.minor,
+            Weight::Background => return,
+        };
+        // None but the first of each weight can stay, however few of the others there are.
+        let may_stay = evidence || *count < STEPS_MAX;
+        *count += 1;
+        if may_stay {
+            let step =
+                Step { left_out_before: 0, event: event.seq, at_us: event.at_us, kind, text, evidence };
+            self.pieces.push((event.generation, Piece::Candidate(Candidate { weight, step })));
+            return;
+        }
+        match self.pieces.last_mut() {
+            Some((generation, Piece::Gap(events))) if *generation == event.generation => *events += 1,
+            _ => self.pieces.push((event.generation, Piece::Gap(1))),
         }
     }
-    kept
+
+    /// The timeline: all evidence, then major steps, then minor ones, the earlier first, as far as there is room.
+    pub(super) fn finish(self) -> Timeline {
+        let room = STEPS_MAX.saturating_sub(self.evident);
+        let major = self.major.min(room);
+        let (mut major, mut minor) = (major, room - major);
+        let mut timeline = Timeline { generations: Vec::new(), left_out: 0 };
+        for (generation, piece) in self.pieces {
+            let (step, events) = match piece {
+                Piece::Gap(events) => (None, events),
+                Piece::Candidate(Candidate { weight, step }) => {
+                    let room = if weight == Weight::Major { &mut major } else { &mut minor };
+                    let stays = step.evidence || *room > 0;
+                    if stays && !step.evidence {
+                        *room -= 1;
+                    }
+                    (stays.then_some(step), 1)
+                }
+            };
+            timeline.push(generation, step, events);
+        }
+        timeline
+    }
 }
 
-fn arrange(candidates: Vec<Candidate>, kept: &[bool]) -> Timeline {
-    let mut timeline = Timeline { generations: Vec::new(), left_out: 0 };
-    for (Candidate { generation, mut step, .. }, kept) in candidates.into_iter().zip(kept) {
-        if timeline.generations.last().is_none_or(|last| last.generation != generation) {
-            timeline.generations.push(Generation { generation, steps: Vec::new(), left_out_after: 0 });
+impl Timeline {
+    /// Adds a step, or so many events that are none.
+    fn push(&mut self, generation: u32, step: Option<Step>, events: u32) {
+        if self.generations.last().is_none_or(|last| last.generation != generation) {
+            self.generations.push(Generation { generation, steps: Vec::new(), left_out_after: 0 });
         }
-        let Some(current) = timeline.generations.last_mut() else { continue };
-        if *kept {
-            step.left_out_before = std::mem::take(&mut current.left_out_after);
-            current.steps.push(step);
+        let Some(current) = self.generations.last_mut() else { return };
+        if let Some(step) = step {
+            let left_out_before = std::mem::take(&mut current.left_out_after);
+            current.steps.push(Step { left_out_before, ..step });
         } else {
-            current.left_out_after += 1;
-            timeline.left_out += 1;
+            current.left_out_after += events;
+            self.left_out += events;
         }
     }
-    timeline
 }
 
 #[cfg(test)]
 mod tests {
+    use killpoint_model::EventKind;
+
     use super::*;
 
-    fn candidate(event: u64, weight: Weight, evidence: bool) -> Candidate {
-        let (kind, text) = (StepKind::Trial, String::new());
-        Candidate {
-            generation: 1,
-            weight,
-            step: Step { left_out_before: 0, event, at_us: 0, kind, text, evidence },
+    fn draft(count: u64, evidence: impl IntoIterator<Item = u64>, weight: impl Fn(u64) -> Weight) -> Draft {
+        let mut draft = Draft::new(evidence.into_iter().collect());
+        for seq in 1..=count {
+            let event = Event { seq, at_us: 0, generation: 1, event: EventKind::FaultsOver };
+            draft.take(&event, Told { kind: StepKind::Trial, weight: weight(seq), text: String::new() });
+        }
+        draft
+    }
+
+    fn weight(seq: u64) -> Weight {
+        match seq {
+            60 => Weight::Background,
+            90 => Weight::Major,
+            _ => Weight::Minor,
         }
     }
 
     #[test]
     fn evidence_and_major_steps_outlive_the_cap_and_the_rest_is_counted() {
-        let candidates: Vec<Candidate> = (1..=100)
-            .map(|seq| match seq {
-                60 => candidate(seq, Weight::Background, true),
-                90 => candidate(seq, Weight::Major, false),
-                _ => candidate(seq, Weight::Minor, false),
-            })
-            .collect();
-        let kept = choose(&candidates);
-        let timeline = arrange(candidates, &kept);
+        let timeline = draft(100, [60], weight).finish();
         let generation = &timeline.generations[0];
         let shown: Vec<u64> = generation.steps.iter().map(|step| step.event).collect();
         assert_eq!(shown.len(), STEPS_MAX);
@@ -210,7 +252,18 @@ mod tests {
 
     #[test]
     fn more_evidence_than_the_cap_all_stays() {
-        let candidates: Vec<Candidate> = (1..=60).map(|seq| candidate(seq, Weight::Major, seq > 5)).collect();
-        assert_eq!(choose(&candidates).iter().filter(|kept| **kept).count(), 55);
+        let timeline = draft(60, 6..=60, |_| Weight::Major).finish();
+        assert_eq!((timeline.generations[0].steps.len(), timeline.left_out), (55, 5));
+    }
+
+    #[test]
+    fn a_draft_stays_small_and_counts_exactly() {
+        let draft = draft(1_000_000, [1_000_000], weight);
+        assert!(draft.pieces.len() <= 2 * STEPS_MAX + 4, "{}", draft.pieces.len());
+        let timeline = draft.finish();
+        // Event 60 says nothing by itself, and is no step that could be left out.
+        assert_eq!(timeline.left_out as usize, 1_000_000 - 1 - STEPS_MAX);
+        let last = timeline.generations[0].steps.last().unwrap();
+        assert_eq!((last.event, last.left_out_before), (1_000_000, 1_000_000 - 1 - 90));
     }
 }

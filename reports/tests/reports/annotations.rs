@@ -3,7 +3,7 @@
 use killpoint_reports::Options;
 use proptest::prelude::*;
 
-use crate::every::{crowded, every_verdict, green, hostile, red_without_a_red_row, view};
+use crate::every::{crowded, every_verdict, green, hostile, known, red_without_a_red_row, view};
 use crate::golden::Golden;
 use crate::report;
 
@@ -75,6 +75,16 @@ fn ten_of_a_level_and_a_word_about_the_rest() {
     );
     let last = commands.last().unwrap();
     assert!(last.message.contains("143 more errors and 298 more warnings are not shown here"), "{last:?}");
+}
+
+#[test]
+fn known_violations_are_counted_and_no_errors() {
+    let commands = commands(&annotations(&known()));
+    assert_eq!(commands.len(), 1, "{commands:?}");
+    assert!(
+        commands[0].message.ends_with("\nknown failures of known.toml: 1 known, 0 new, 0 stale"),
+        "{commands:?}"
+    );
 }
 
 #[test]

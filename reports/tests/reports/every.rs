@@ -1,9 +1,10 @@
 //! Runs for formats with little room: one with every verdict, a hostile one, a crowded one.
 
+use killpoint_model::known::{Baseline, BaselineRecord};
 use killpoint_model::run::TrialRole;
 use killpoint_model::shard::{LackingShard, MergedRecord, MissingTrial, PlannedTrial};
 use killpoint_model::verdict::ActionVerdict;
-use killpoint_model::{Finding, InvariantStatus, SourceLine, Verdict};
+use killpoint_model::{Finding, InvariantStatus, SourceLine, TrialRecord, Verdict};
 use killpoint_reports::View;
 
 use crate::golden::{Golden, golden, history, holds, plan, trial};
@@ -103,6 +104,27 @@ pub(crate) fn crowded() -> Golden {
     }
     golden.histories.insert("002-drop".into(), history("002-drop", Vec::new()));
     golden.record.warnings.extend((0..300).map(|number| format!("warning {number}")));
+    golden
+}
+
+/// A run whose violations are all listed as known failures.
+pub(crate) fn known() -> Golden {
+    let mut golden = every_verdict();
+    golden.record.profile = None;
+    golden.record.warnings.clear();
+    let clear = |trial: &TrialRecord| {
+        trial
+            .verdict
+            .as_ref()
+            .is_some_and(|judged| matches!(judged.verdict, Verdict::Holds | Verdict::Violated))
+    };
+    golden.record.trials.retain(clear);
+    for trial in &golden.record.trials {
+        let of_nothing = || history(&trial.folder, Vec::new());
+        golden.histories.entry(trial.folder.clone()).or_insert_with(of_nothing);
+    }
+    let entries = Baseline::compare(&[], &golden.record.trials).updated(&[], true).0;
+    golden.record.baseline = Some(BaselineRecord { file: "known.toml".into(), entries, update: None });
     golden
 }
 

@@ -66,6 +66,8 @@ pub(crate) fn golden() -> Golden {
             host: Some(HostFacts { file_system: Some("ext4".into()), ..HostFacts::default() }),
             shard: None,
             merged: None,
+            baseline: None,
+            changed: None,
         },
         histories: histories
             .into_iter()

@@ -3,7 +3,8 @@
 use killpoint_reports::{Options, View, json_schema};
 use serde_json::{Map, Value};
 
-use crate::golden::{HOSTILE, golden};
+use crate::every::{crowded, every_verdict, green, hostile, red_without_a_red_row, view};
+use crate::golden::{Golden, HOSTILE, golden};
 use crate::report;
 
 fn json() -> String {
@@ -36,6 +37,32 @@ fn it_validates_against_its_schema() {
     report["details"][0]["timeline"]["generations"][0]["steps"][0]["kind"] = "magic".into();
     report.as_object_mut().unwrap().remove("exit_code");
     assert_eq!(problems(&schema, &schema, &report, "$").len(), 3, "the check itself can fail");
+}
+
+#[test]
+fn whatever_a_run_says_it_is_valid_for_the_published_schema() {
+    let published = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/schema/report.schema.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(published).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let mut runs: Vec<(&str, Golden)> = red_without_a_red_row();
+    runs.extend([
+        ("every verdict", every_verdict()),
+        ("green", green()),
+        ("hostile", hostile(HOSTILE)),
+        ("crowded", crowded()),
+    ]);
+    for (what, golden) in runs {
+        let text = report("json", &view(&golden), &Options::default());
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let problems: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert_eq!(problems, Vec::<String>::new(), "{what}");
+    }
+    let mut wrong: Value = serde_json::from_str(&json()).unwrap();
+    wrong["exit_code"] = "red".into();
+    assert!(!validator.is_valid(&wrong), "the check itself can fail");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use killpoint_reports::Options;
 use proptest::prelude::*;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus};
 
-use crate::every::{crowded, every_verdict, green, hostile, red_without_a_red_row, view};
+use crate::every::{crowded, every_verdict, green, hostile, known, red_without_a_red_row, view};
 use crate::golden::{Golden, HOSTILE};
 use crate::report;
 
@@ -37,7 +37,10 @@ fn came_to(case: &TestCase) -> (&'static str, &str, &str, &str) {
             let kind = if *kind == NonSuccessKind::Failure { "failure" } else { "error" };
             (kind, ty.as_deref().unwrap(), message.as_deref().unwrap(), description.as_deref().unwrap())
         }
-        TestCaseStatus::Skipped { .. } => panic!("nothing is ever skipped: {case:?}"),
+        TestCaseStatus::Skipped { message, ty, description } => {
+            assert_eq!(ty.as_deref(), Some("known violation"), "nothing else is ever skipped: {case:?}");
+            ("skipped", "known violation", message.as_deref().unwrap(), description.as_deref().unwrap())
+        }
     }
 }
 
@@ -83,7 +86,7 @@ fn each_row_is_a_case_and_nothing_but_a_proof_passes() {
     let checklist: Vec<&str> =
         cases(&report, "checklist pre-hosting").iter().map(|case| came_to(case).0).collect();
     assert_eq!(checklist, ["passed", "failure", "error"]);
-    assert_eq!((report.failures, report.skipped), (3, 0));
+    assert_eq!((report.failures, report.test_suites.iter().map(|suite| suite.skipped).sum()), (3, 0));
 }
 
 #[test]
@@ -100,6 +103,20 @@ fn what_no_row_shows_is_red_all_the_same() {
     assert_eq!(named[..2], ["shard 2/2", "missing: kill at a#1, repetition 1 (shard 2)"]);
     assert!(cases(&report, "run").iter().all(|case| came_to(case).0 == "error"));
     assert!(named[2..].contains(&"warning"), "what may explain it is red too: {named:?}");
+}
+
+#[test]
+fn a_known_violation_is_skipped_with_its_evidence_and_a_new_one_fails() {
+    let report = read(&junit(&known()));
+    let skipped: usize = report.test_suites.iter().map(|suite| suite.skipped).sum();
+    assert_eq!((report.failures, report.errors, skipped), (0, 0, 2));
+    let (kind, _, _, text) = came_to(&cases(&report, "sweep")[2]);
+    assert!(kind == "skipped" && text.contains("no-duplicate-effects violated"), "{text}");
+
+    let mut golden = known();
+    golden.record.baseline.as_mut().unwrap().entries.pop();
+    let report = read(&junit(&golden));
+    assert!(report.failures > 0, "{report:?}");
 }
 
 #[test]
@@ -143,6 +160,7 @@ fn documents() -> Vec<(String, String)> {
     for (what, golden) in [
         ("every verdict", every_verdict()),
         ("green", green()),
+        ("known", known()),
         ("crowded", crowded()),
         ("hostile", hostile(HOSTILE)),
         ("no characters of XML", hostile("\u{0}\u{b}\u{fffe}\u{ffff}]]>&amp;<!--")),
@@ -201,6 +219,6 @@ proptest! {
         let forbidden = |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}' | '\u{202e}');
         prop_assert!(!xml.contains(forbidden));
         let report = read(&xml);
-        prop_assert!(report.failures > 0 && report.skipped == 0);
+        prop_assert!(report.failures > 0 && report.test_suites.iter().all(|suite| suite.skipped == 0));
     }
 }

@@ -2,11 +2,16 @@
 
 mod annotations;
 mod every;
+mod gate;
+mod browser;
+mod flood;
 mod golden;
+mod html;
 mod json;
 mod junit;
 mod markdown;
 mod sarif;
+mod stored;
 mod terminal;
 mod view;
 

@@ -4,7 +4,7 @@ use killpoint_reports::Options;
 use proptest::prelude::*;
 use pulldown_cmark::{Event, Options as Extensions, Parser, Tag};
 
-use crate::every::{crowded, every_verdict, green, hostile, red_without_a_red_row, view};
+use crate::every::{crowded, every_verdict, green, hostile, known, red_without_a_red_row, view};
 use crate::golden::{Golden, HOSTILE};
 use crate::report;
 
@@ -60,6 +60,19 @@ fn the_first_violation_is_whole_and_the_rest_is_counted() {
     }
     let green = markdown(&green());
     assert!(green.starts_with("## ✓ holds: killpoint\n") && !green.contains("###  The first"), "{green}");
+}
+
+#[test]
+fn a_known_violation_is_shown_as_what_it_is() {
+    let text = markdown(&known());
+    for part in [
+        "| `provider:committed#1` | ✗ violated, known, 1 of 2 |",
+        "`known failures of known.toml: 1 known, 0 new, 0 stale`",
+        "### The first known violation",
+        "1 more known of 4 rows.",
+    ] {
+        assert!(text.contains(part), "`{part}` is missing:\n{text}");
+    }
 }
 
 #[test]

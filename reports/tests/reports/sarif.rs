@@ -8,7 +8,7 @@ use killpoint_reports::Options;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::every::{crowded, every_verdict, green, hostile, red_without_a_red_row, view};
+use crate::every::{crowded, every_verdict, green, hostile, known, red_without_a_red_row, view};
 use crate::golden::{Golden, HOSTILE};
 use crate::report;
 
@@ -91,6 +91,15 @@ fn a_violation_is_at_the_line_of_its_plan_and_what_has_no_line_is_no_result() {
     golden.record.started_at_ms += 86_400_000;
     let again = sarif(&golden);
     assert_eq!(again["runs"][0]["results"][0]["partialFingerprints"], fingerprint, "the same in every run");
+}
+
+#[test]
+fn a_known_violation_is_suppressed() {
+    let log = sarif(&known());
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["suppressions"][0]["justification"], "listed in known.toml");
+    assert_eq!(sarif(&every_verdict())["runs"][0]["results"][0]["suppressions"], serde_json::json!([]));
+    assert_eq!(problems(&[("known", log)]), Vec::<String>::new());
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! What is computed before any format sees it.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 use killpoint_model::run::TrialRole;
-use killpoint_model::{ExitCode, Verdict};
-use killpoint_reports::{Precision, View};
+use killpoint_model::{Event, ExitCode, TrialRecord, Verdict};
+use killpoint_reports::{Precision, Reading, View};
 
 use crate::golden::{Golden, golden, history, hit, holds, plan, trial};
 
@@ -116,4 +117,56 @@ fn invariants_not_shown_are_said_once_and_missing_histories_are_warned_of() {
     assert_eq!((view.not_shown[0].trials, view.not_shown[0].of), (5, 5));
     assert!(view.warnings.iter().any(|warning| warning.contains("no history of trial `005-lost`")));
     assert!(view.warnings.iter().any(|warning| warning.contains("`003-kill` ends before")));
+}
+
+#[test]
+fn a_history_is_read_once_and_its_events_are_not_kept() {
+    let golden = golden();
+    let mut asked = Vec::new();
+    let read = |trial: &TrialRecord, sink: &mut dyn FnMut(&Event)| {
+        asked.push(trial.folder.clone());
+        let Some(history) = golden.histories.get(&trial.folder) else { return Ok(Reading::Missing) };
+        history.events.iter().for_each(sink);
+        Ok::<_, Infallible>(Reading::Whole)
+    };
+    let Ok(read) = View::read(&golden.record, read);
+    assert_eq!(asked, ["001-baseline", "002-drop", "003-kill", "004-kill"]);
+    assert_eq!(read, view(&golden));
+    let error = View::read(&golden.record, |_, _| Err("unreadable")).err();
+    assert_eq!(error, Some("unreadable"));
+}
+
+#[test]
+fn trials_that_hold_are_kept_as_examples_and_not_in_json() {
+    let view = view(&golden());
+    let folders: Vec<&str> = view.holding.iter().map(|detail| detail.folder.as_str()).collect();
+    assert_eq!(folders, ["001-baseline", "002-drop"]);
+    let steps = |index: usize| {
+        view.holding[index].timeline.as_ref().map(|timeline| timeline.generations[0].steps.len())
+    };
+    assert_eq!((steps(0), steps(1)), (Some(4), None));
+    assert!(serde_json::to_value(&view).unwrap().get("holding").is_none());
+}
+
+#[test]
+fn a_long_history_keeps_a_short_list_of_boundaries_and_says_how_many_more_there_are() {
+    let mut golden = golden();
+    let hits = (1..=12_000).map(|ordinal| (1, hit(&format!("mark:item-claimed#{ordinal}"), true)));
+    golden.histories.insert("003-kill".into(), history("003-kill", hits.collect()));
+    let view = view(&golden);
+    assert_eq!(view.boundaries.iter().filter(|one| one.series == "mark:item-claimed").count(), 10_000);
+    let warning = "trial `003-kill` reached 2000 more boundaries than are listed";
+    assert!(view.warnings.iter().any(|one| one == warning), "{:?}", view.warnings);
+}
+
+#[test]
+fn a_green_whose_history_is_cut_short_is_not_green() {
+    let mut golden = golden();
+    golden.record.trials.truncate(2);
+    golden.record.verdict = Verdict::Holds;
+    assert_eq!(view(&golden).verdict, Verdict::Holds);
+    golden.histories.get_mut("001-baseline").unwrap().truncated = true;
+    let view = view(&golden);
+    assert_eq!((view.verdict, view.exit_code()), (Verdict::Inconclusive, ExitCode::Unproven));
+    assert!(view.warnings.iter().any(|warning| warning.contains("`001-baseline` ends before")));
 }

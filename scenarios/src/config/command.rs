@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use killpoint_model::Span;
 use killpoint_model::settings::CommandSettings;
 
 use super::Context;
@@ -10,6 +11,9 @@ use crate::item::Item;
 use crate::log::{Log, Placed};
 use crate::table::Table;
 use crate::template::{self, Place};
+
+/// How the names of database files end.
+const DATABASE_ENDS: &[&str] = &[".db", ".db3", ".sqlite", ".sqlite3"];
 
 /// Reads the words of a command. `base` gives the variables and the working directory.
 pub(super) fn read(
@@ -30,6 +34,7 @@ pub(super) fn read(
     }
     for word in &words {
         template::check(word.value, word.span, place, context.dialect, log);
+        check_outside(word.value, word.span, context, log);
     }
     Some(CommandSettings { argv: words.iter().map(|word| word.value.to_owned()).collect(), ..base.clone() })
 }
@@ -55,10 +60,32 @@ pub(super) fn read_env(item: &Item, context: Context, log: &mut Log) -> BTreeMap
         check_variable(&Placed { value: name, span }, log);
         if let Some(text) = item.any_text(log) {
             template::check(text.value, text.span, Place::Command, context.dialect, log);
+            check_outside(text.value, text.span, context, log);
             env.insert(name.to_owned(), text.value.to_owned());
         }
     }
     env
+}
+
+/// Notes a database file that is not in the trial's state: trials would share it, and it may be a real one. Whoever
+/// means that names it under `[state]`.
+fn check_outside(text: &str, span: Span, context: Context, log: &mut Log) {
+    if text.contains('{') {
+        return;
+    }
+    let pieces = text.split(|c: char| c == '=' || c == ';' || c == ',' || c.is_whitespace());
+    let files = pieces.map(|piece| piece.rsplit_once("://").map_or(piece, |(_, path)| path));
+    for file in files.filter(|file| DATABASE_ENDS.iter().any(|end| file.ends_with(end))) {
+        if !context.outside.contains(&file) && !context.outside.contains(&text) {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            let message =
+                format!("`{file}` is outside `{{state}}`: trials share it, and it may be a real one");
+            let help = format!(
+                "write `{{state}}/{name}`; or, if it is meant, `outside = [\"{file}\"]` under `[state]`"
+            );
+            log.error(Code::StateOutside, span, message, help);
+        }
+    }
 }
 
 /// Notes a name of a variable that can't be set.

@@ -138,7 +138,7 @@ impl Source<'_> {
 /// The worker's surroundings with the copy in place of the live state.
 fn on_a_copy(worker: &CommandSettings) -> CommandSettings {
     let env = worker.env.iter().map(|(name, text)| (name.clone(), text.replace("{state}", "{copy}")));
-    CommandSettings { argv: Vec::new(), env: env.collect(), cwd: worker.cwd.clone() }
+    CommandSettings { argv: Vec::new(), env: env.collect(), ..worker.clone() }
 }
 
 fn read_preset(item: &Item, log: &mut Log) -> Option<&'static Preset> {

@@ -31,6 +31,8 @@ struct Context<'a> {
     dialect: &'a str,
     /// What killpoint knows by name.
     catalog: &'a Catalog,
+    /// Files outside of a trial's state that the file names as meant.
+    outside: &'a [&'a str],
 }
 
 impl Context<'_> {
@@ -61,7 +63,9 @@ fn resolve(mut root: Table, folder: &Path, catalog: &Catalog, log: &mut Log) -> 
         settings.provider = provider::read(table, catalog, log);
     }
     let dialect = settings.provider.dialect.clone();
-    let context = Context { folder, dialect: &dialect, catalog };
+    // Commands are read before the section that says what they may name.
+    let outside = root.texts_at("state", "outside");
+    let context = Context { folder, dialect: &dialect, catalog, outside: &outside };
     worker::read(&mut root, &mut settings.worker, context, log);
     if let Some(table) = root.table("state", log) {
         settings.state = state::read(table, &settings, context, log);

@@ -46,6 +46,10 @@ pub(super) fn read(mut table: Table, settings: &Settings, context: Context, log:
             log.error(Code::MissingKey, item.span, message, "add `enqueue = [\"…\"]`, or leave it out");
         }
     }
+    if let Some(item) = table.item("outside") {
+        let files = item.texts(log).unwrap_or_default();
+        state.outside = files.iter().map(|file| file.value.to_owned()).collect();
+    }
     table.close(log);
     state
 }

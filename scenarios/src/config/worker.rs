@@ -1,6 +1,6 @@
 //! `[worker]`.
 
-use killpoint_model::settings::{Lifecycle, WorkerSettings};
+use killpoint_model::settings::{INHERITED_ALWAYS, Lifecycle, WorkerSettings};
 
 use super::{Context, command};
 use crate::code::Code;
@@ -26,6 +26,14 @@ pub(super) fn read(root: &mut Table, worker: &mut WorkerSettings, context: Conte
     }
     if let Some(item) = table.item("env") {
         worker.command.env = command::read_env(&item, context, log);
+    }
+    if let Some(names) = table.item("inherit").and_then(|item| item.texts(log)) {
+        for name in &names {
+            command::check_variable(name, log);
+        }
+        let always = INHERITED_ALWAYS.iter().copied();
+        let names = names.iter().map(|name| name.value).chain(always);
+        worker.command.inherit = Some(names.map(str::to_owned).collect());
     }
     let words = table.required("command", COMMAND_HELP, log);
     let words = words.and_then(|item| command::read(&item, &worker.command, Place::Command, context, log));

@@ -110,6 +110,10 @@ const CONFIGS: &[(&str, &str)] = &[
         "[secrets]\nenv = [\"API TOKEN\", \"KILLPOINT_X\", \"A\", \"A\"]\nurl = \"no\"\ndeclared = [\"\"]\n",
     ),
     ("secrets that are not planted", "[secrets]\ndeclared = [\"requests:*\"]\n"),
+    (
+        "state outside",
+        "[state]\nprepare = [[\"setup\", \"--db=/var/app.db\", \"{state}/a.db\", \"geo.sqlite\"]]\noutside = [\"geo.sqlite\"]\n",
+    ),
     ("inbound", "[inbound]\npage = 0\nredeliver = 2\nlose-answer = [0, \"1\"]\n"),
 ];
 
@@ -124,6 +128,7 @@ const WORKERS: &[(&str, &str)] = &[
         "worker keys",
         "[worker]\ncommand = [\"a\"]\nlifecycle = \"run-forever\"\nagain-codes = 75\nrestarts-max = 1.5\nrestart-delay = 50\nprocesses-max = 0\noutput-max = 99999999999999999999\n",
     ),
+    ("inherit", "[worker]\ncommand = [\"a\"]\ninherit = [\"KILLPOINT_X\", \"A B\", 1]\n"),
     ("again codes", "[worker]\ncommand = [\"a\"]\nlifecycle = \"one-shot\"\nagain-codes = [75, 256]\n"),
     ("never exits", "[worker]\ncommand = [\"a\"]\nlifecycle = \"runs-forever\"\n[settle]\nby = \"exit\"\n"),
 ];

@@ -21,6 +21,11 @@ pub(crate) fn model(root: &Path, words: &[&str]) -> Result<()> {
     example(root, "killpoint", "bench_model", words)
 }
 
+/// Reports a history of 200 megabytes, or as many as the word says, in release mode.
+pub(crate) fn report(root: &Path, words: &[&str]) -> Result<()> {
+    example(root, "killpoint", "bench_report", words)
+}
+
 fn example(root: &Path, package: &str, name: &str, words: &[&str]) -> Result<()> {
     let status = Command::new("cargo")
         .args(["run", "--release", "--quiet", "--package", package, "--example", name, "--"])

@@ -3,13 +3,13 @@
 //! Tests find it through environment variables. Where an interpreter or compiler is missing its variable is
 //! not set, the tests that need it skip, and we say so; with `KILLPOINT_REQUIRE_ALL=1` that is an error.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use super::{c_programs, node, python};
+use super::{c_programs, chromium, node, python};
 
 const REQUIRE_ALL: &str = "KILLPOINT_REQUIRE_ALL";
 
@@ -19,8 +19,23 @@ pub(super) struct Folders {
     pub(super) examples: PathBuf,
     /// The clients for other languages, each in a folder of its own.
     pub(super) clients: PathBuf,
+    /// The tests of the HTML report in a browser.
+    pub(super) browser: PathBuf,
     /// Where everything made ready lies.
     pub(super) prepared: PathBuf,
+}
+
+impl Folders {
+    fn below(root: &Path) -> Result<Self> {
+        let prepared = root.join("target/test-env");
+        std::fs::create_dir_all(&prepared).with_context(|| format!("creating {}", prepared.display()))?;
+        Ok(Self {
+            examples: root.join("examples"),
+            clients: root.join("harness/clients"),
+            browser: root.join("reports/tests/browser"),
+            prepared,
+        })
+    }
 }
 
 /// A variable for the tests, or why there is none.
@@ -31,20 +46,24 @@ pub(super) enum Prepared {
 
 /// The variables for the tests.
 #[derive(Default)]
-pub(super) struct Environment(Vec<(&'static str, OsString)>);
+pub(crate) struct Environment(Vec<(&'static str, OsString)>);
 
 impl Environment {
     pub(super) fn prepare(root: &Path) -> Result<Self> {
-        let folders = Folders {
-            examples: root.join("examples"),
-            clients: root.join("harness/clients"),
-            prepared: root.join("target/test-env"),
-        };
-        std::fs::create_dir_all(&folders.prepared)
-            .with_context(|| format!("creating {}", folders.prepared.display()))?;
+        let folders = Folders::below(root)?;
         let is_all_required = std::env::var_os(REQUIRE_ALL).is_some_and(|value| value == "1");
-        let prepared = [python::prepare(&folders)?, node::prepare(&folders)?, c_programs::prepare(&folders)?];
+        let prepared = [
+            python::prepare(&folders)?,
+            node::prepare(&folders)?,
+            chromium::prepare(),
+            c_programs::prepare(&folders)?,
+        ];
         Self::collect(prepared, is_all_required)
+    }
+
+    /// Only what a browser needs. A missing one is an error.
+    pub(crate) fn of_browser(root: &Path) -> Result<Self> {
+        Self::collect([node::prepare_browser(&Folders::below(root)?)?, chromium::prepare()], true)
     }
 
     fn collect(prepared: impl IntoIterator<Item = Prepared>, is_all_required: bool) -> Result<Self> {
@@ -61,8 +80,13 @@ impl Environment {
         Ok(Self(variables))
     }
 
+    /// What one of the variables holds.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.0.iter().find(|(one, _)| *one == name).map(|(_, value)| value.as_os_str())
+    }
+
     /// Sets the variables for a command that runs tests.
-    pub(super) fn give_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+    pub(crate) fn give_to<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.envs(self.0.iter().map(|(name, value)| (name, value)))
     }
 }
@@ -114,6 +138,7 @@ mod tests {
         let folders = Folders {
             examples: root.path().join("examples"),
             clients: root.path().into(),
+            browser: root.path().into(),
             prepared: root.path().into(),
         };
         let find = |name: &str| files_of_examples(&folders, |file| file.ends_with(name)).unwrap();

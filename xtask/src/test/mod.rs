@@ -6,12 +6,13 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 mod c_programs;
+mod chromium;
 mod environment;
 mod node;
 mod python;
 mod tools;
 
-use environment::Environment;
+pub(crate) use environment::Environment;
 use tools::{cargo, find, run};
 
 /// All steps. Stops at the first that fails.

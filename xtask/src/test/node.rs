@@ -1,4 +1,4 @@
-//! The modules that the Node examples require, in a folder per example.
+//! The modules that the Node examples and the tests in a browser require, in a folder for each.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,18 +9,36 @@ use super::environment::{Folders, Prepared, files_of_examples};
 use super::tools::{find, fingerprint, link, once, run, version};
 
 pub(super) fn prepare(folders: &Folders) -> Result<Prepared> {
+    with_node(|node, npm| {
+        let modules = folders.prepared.join("node");
+        for manifest in files_of_examples(folders, |file| file.ends_with("package.json"))? {
+            let example = manifest.parent().context("a manifest lies in a folder")?;
+            let name = example.file_name().context("an example has a name")?;
+            let target = modules.join(name);
+            install(node, npm, example, &target)?;
+            // Node looks for modules beside the program that asks for them.
+            link(&example.join("node_modules"), &target.join("node_modules"))?;
+        }
+        install(node, npm, &folders.browser, &modules.join("browser"))?;
+        Ok(modules)
+    })
+}
+
+/// Only what the tests in a browser require.
+pub(super) fn prepare_browser(folders: &Folders) -> Result<Prepared> {
+    with_node(|node, npm| {
+        let modules = folders.prepared.join("node");
+        install(node, npm, &folders.browser, &modules.join("browser"))?;
+        Ok(modules)
+    })
+}
+
+/// Installs modules, and gives their folder to the tests.
+fn with_node(install: impl FnOnce(&Path, &Path) -> Result<PathBuf>) -> Result<Prepared> {
     let missing = |why: &str| Ok(Prepared::Missing { tests: "Node", why: why.to_owned() });
     let Some(node) = find("node") else { return missing("no `node` on the PATH") };
     let Some(npm) = find("npm") else { return missing("no `npm` on the PATH") };
-    let modules = folders.prepared.join("node");
-    for manifest in files_of_examples(folders, |file| file.ends_with("package.json"))? {
-        let example = manifest.parent().context("a manifest lies in a folder")?;
-        let name = example.file_name().context("an example has a name")?;
-        let target = modules.join(name);
-        install(&node, &npm, example, &target)?;
-        // Node looks for modules beside the program that asks for them.
-        link(&example.join("node_modules"), &target.join("node_modules"))?;
-    }
+    let modules = install(&node, &npm)?;
     Ok(Prepared::Ready(vec![
         ("KILLPOINT_TEST_NODE", node.into()),
         ("KILLPOINT_TEST_NODE_MODULES", modules.into()),

@@ -1,12 +1,18 @@
 //! `killpoint demo`: the gate on the built-in worker, which is this program started again.
 
+use std::path::Path;
+
 use clap::Args;
 use killpoint::RunRequest;
 use killpoint::model::ExitCode;
 
 use super::demo_worker::{self, Variant};
 use crate::diagnostics::Diagnosed;
+use crate::gate::Gate;
 use crate::invocation::{Selection, Shown};
+
+/// Where the built-in worker's boundaries are stored unless told otherwise.
+const BOUNDARIES: &str = "killpoint/demo-boundaries.toml";
 
 /// Arguments of `demo`.
 #[derive(Debug, Args)]
@@ -16,6 +22,8 @@ pub(crate) struct Demo {
     bug: Option<String>,
     #[command(flatten)]
     selection: Selection,
+    #[command(flatten)]
+    gate: Gate,
     #[command(flatten)]
     shown: Shown,
 }
@@ -32,7 +40,7 @@ impl Demo {
         let settings = demo_worker::settings(self.bug.as_deref(), Variant::showing(self.bug.as_deref()))?;
         let (strategy, profile) = self.selection.trials(&settings)?;
         let bug = self.bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();
-        Ok(RunRequest {
+        let request = RunRequest {
             strategy,
             profile,
             jobs: self.selection.jobs(),
@@ -43,6 +51,7 @@ impl Demo {
             command_line: std::env::args().skip(1).collect(),
             replay: (format!("killpoint demo{bug}"), String::new()),
             ..RunRequest::sweep(settings, "")
-        })
+        };
+        self.gate.of(request, Path::new(BOUNDARIES))
     }
 }

@@ -12,6 +12,7 @@ use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
 use crate::invocation::{Selection, Shown, folder_or_default, regressions_beside, time, worker_line};
+use crate::preamble::Environment;
 
 /// How long new plans are drawn unless told otherwise.
 const TIME_DEFAULT: Duration = Duration::from_secs(60);
@@ -51,13 +52,16 @@ pub(crate) struct Explore {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["run_dir", "seed"])]
     resume: Option<PathBuf>,
     #[command(flatten)]
+    environment: Environment,
+    #[command(flatten)]
     shown: Shown,
 }
 
 impl Explore {
     pub(crate) fn run(self) -> ExitCode {
         match self.request() {
-            Ok(request) => self.shown.run(request),
+            Ok(request) if self.demo => self.shown.run(request),
+            Ok(request) => self.shown.run_announced(request),
             Err(problems) => problems.complain(),
         }
     }
@@ -75,8 +79,8 @@ impl Explore {
             (settings, Target::Demo { bug }, format!("killpoint demo{words}"), folder)
         } else {
             let path = self.config_path();
-            let settings = load_config(&path)?;
-            let replay = format!("killpoint run --config '{}'", path.display());
+            let settings = self.environment.of(load_config(&path)?);
+            let replay = format!("killpoint run --config '{}'{}", path.display(), self.environment.words());
             (settings, Target::Config, replay, regressions_beside(&path))
         };
         let exploring = ExploreRequest {

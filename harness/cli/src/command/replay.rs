@@ -11,6 +11,7 @@ use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
 use crate::diagnostics::Diagnosed;
 use crate::invocation::{Selection, Shown, folder_or_default, scenario, worker_line};
+use crate::preamble::Environment;
 use crate::show;
 
 /// Arguments of `replay`.
@@ -32,18 +33,21 @@ pub(crate) struct Replay {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     #[command(flatten)]
+    environment: Environment,
+    #[command(flatten)]
     shown: Shown,
 }
 
 impl Replay {
     pub(crate) fn run(self) -> ExitCode {
         match self.request() {
-            Ok(request) => self.shown.run(request),
+            Ok((request, Target::Demo { .. })) => self.shown.run(request),
+            Ok((request, Target::Config)) => self.shown.run_announced(request),
             Err(problems) => problems.complain(),
         }
     }
 
-    fn request(&self) -> Result<RunRequest, Diagnosed> {
+    fn request(&self) -> Result<(RunRequest, Target), Diagnosed> {
         let (plan, target, noted) = self.plan()?;
         let (settings, replay) = self.settings(&target)?;
         if noted.is_some_and(|noted| noted != worker_id(&settings)) {
@@ -51,7 +55,7 @@ impl Replay {
                 "the worker's settings differ from those that the token was made with; its verdict may differ, too",
             );
         }
-        Ok(RunRequest {
+        let request = RunRequest {
             strategy: Strategy::Scenarios(vec![plan]),
             jobs: Selection::jobs_or_default(self.jobs),
             repeat: self.repeat.get(),
@@ -59,7 +63,8 @@ impl Replay {
             replay: (replay, String::new()),
             source: matches!(target, Target::Config).then(|| worker_line(&self.config_path())),
             ..RunRequest::sweep(settings, folder_or_default(self.run_dir.as_ref()))
-        })
+        };
+        Ok((request, target))
     }
 
     /// The plan, its worker, and the settings that it was made with where that is known.
@@ -90,7 +95,9 @@ impl Replay {
             }
             Target::Config => {
                 let path = self.config_path();
-                Ok((load_config(&path)?, format!("killpoint run --config '{}'", path.display())))
+                let words = self.environment.words();
+                let replay = format!("killpoint run --config '{}'{words}", path.display());
+                Ok((self.environment.of(load_config(&path)?), replay))
             }
         }
     }

@@ -7,7 +7,9 @@ use killpoint::model::{ExitCode, Settings};
 use killpoint::{RunRequest, scenarios};
 
 use crate::diagnostics::Diagnosed;
-use crate::invocation::{Selection, Shown, regressions_beside, worker_line};
+use crate::gate::Gate;
+use crate::invocation::{Selection, Shown, boundaries_beside, regressions_beside, worker_line};
+use crate::preamble::Environment;
 
 /// Where the configuration is read from unless told otherwise.
 pub(super) const CONFIG: &str = "killpoint.toml";
@@ -21,6 +23,10 @@ pub(crate) struct Run {
     #[command(flatten)]
     selection: Selection,
     #[command(flatten)]
+    gate: Gate,
+    #[command(flatten)]
+    environment: Environment,
+    #[command(flatten)]
     shown: Shown,
     /// A worker to run without a configuration: the baseline's effects are the only oracle. It is given
     /// PROVIDER_URL, STATE_DIR and WORKER_DB, and {provider.rest} and {state} are filled in
@@ -31,15 +37,17 @@ pub(crate) struct Run {
 impl Run {
     pub(crate) fn run(self) -> ExitCode {
         match self.request() {
-            Ok(request) => self.shown.run(request),
+            Ok(request) => self.shown.run_announced(request),
             Err(problems) => problems.complain(),
         }
     }
 
     fn request(&self) -> Result<RunRequest, Diagnosed> {
-        let (settings, replay) = self.settings()?;
+        let (settings, mut replay) = self.settings()?;
+        let settings = self.environment.of(settings);
+        replay.0 += &self.environment.words();
         let (strategy, profile) = self.selection.trials(&settings)?;
-        Ok(RunRequest {
+        let request = RunRequest {
             strategy,
             profile,
             jobs: self.selection.jobs(),
@@ -52,7 +60,8 @@ impl Run {
             source: self.command.is_empty().then(|| worker_line(&self.config_path())),
             regressions: self.command.is_empty().then(|| regressions_beside(&self.config_path())),
             ..RunRequest::sweep(settings, "")
-        })
+        };
+        self.gate.of(request, &boundaries_beside(&self.config_path()))
     }
 
     fn config_path(&self) -> PathBuf {

@@ -3,12 +3,14 @@
 
 mod bare;
 mod bench;
+mod changed;
 mod ci;
 mod clock;
 mod deploy;
 mod depth;
 mod durability;
 mod explore;
+mod gate;
 mod init;
 mod input;
 mod interruption;
@@ -18,7 +20,9 @@ mod machine;
 mod marks;
 mod model;
 mod names;
+mod report_robustness;
 mod reports;
+mod safety;
 mod second_language;
 mod shards;
 mod workers;

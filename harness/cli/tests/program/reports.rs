@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use killpoint::model::ExitCode::{self, Holds, SetupFailed, Violated};
+use killpoint::model::ExitCode::{self, Holds, Violated};
 use killpoint::model::Verdict;
 use serde_json::Value;
 
@@ -63,11 +63,25 @@ fn a_history_that_is_cut_or_damaged_is_never_green() {
 }
 
 #[test]
-fn a_report_that_cannot_be_written_is_an_error() {
+fn a_report_of_a_history_that_is_cut_reads_to_its_last_event_and_is_not_green() {
     let bench = Bench::new();
-    demo(&bench, &["--boundary", "provider:committed#1", "--report", "json=no/such/folder.json"])
-        .exits(SetupFailed)
-        .says(&["no/such/folder.json", "can't be written", "holds"]);
+    demo(&bench, &["--boundary", "provider:committed#1"]).exits(Holds);
+    let folder = bench.record().trials[2].folder.clone();
+    let path = bench.path("run").join(&folder).join("history.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let ends = format!("the history of trial `{folder}` ends before the trial does");
+    bench
+        .killpoint(&["report", "run", "--report", "html=report.html"])
+        .exits(ExitCode::Unproven)
+        .says(&["? inconclusive", "warnings"]);
+    let page = std::fs::read_to_string(bench.path("report.html")).unwrap();
+    assert!(page.contains(&ends), "{ends}");
+    std::fs::write(&path, whole.replacen("\"seq\":3", "\"seq\":4", 1)).unwrap();
+    bench
+        .killpoint(&["report", "run"])
+        .exits(ExitCode::InvalidConfig)
+        .complains(&["history.jsonl", "line 4"]);
 }
 
 #[test]

@@ -88,6 +88,8 @@ fn run(command: &CommandSettings, templates: &Templates) -> Result<String, Strin
     let (program, arguments) = argv.split_first().ok_or("the ledger's command is empty")?;
     let mut child = Process::new(program)
         .args(arguments)
+        .env_clear()
+        .envs(crate::environment::inherited(command))
         .envs(command.env.iter().map(|(name, value)| (name, templates.fill(value))))
         .current_dir(&command.cwd)
         .stdin(Stdio::null())
@@ -141,6 +143,7 @@ mod tests {
                 argv: ["sh", "-c", script, "sh", "{copy}"].map(str::to_owned).to_vec(),
                 env: std::collections::BTreeMap::new(),
                 cwd: "/".into(),
+                inherit: None,
             }),
             states: [("sent".to_owned(), RowState::Confirmed)].into(),
             executions: std::collections::BTreeMap::new(),

@@ -76,7 +76,10 @@ impl Trial {
                         self.handle(signal).await?;
                     }
                 }
-                () = tokio::time::sleep(tick) => self.tick().await?,
+                () = tokio::time::sleep(tick) => {
+                    self.tell(goal);
+                    self.tick().await?;
+                }
             }
         }
     }
@@ -204,7 +207,7 @@ impl Trial {
         }
     }
 
-    fn provider_busy(&self) -> bool {
+    pub(super) fn provider_busy(&self) -> bool {
         !self.tally.is_idle_beside(&self.held) || self.server.pending_commits() > 0
     }
 

@@ -15,6 +15,7 @@ mod settle;
 mod setup;
 mod start_up;
 mod tally;
+mod waiting;
 mod worker;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,7 @@ use crate::boundaries::{HitCounter, Signal};
 use crate::error::TrialError;
 use crate::ledgers::LedgerReader;
 use crate::observe::secrets::Canaries;
+use crate::pulse::Pulse;
 use crate::recorder::Recorder;
 use crate::state::Signature;
 use crate::template::Templates;
@@ -55,6 +57,8 @@ pub struct TrialSpec {
     pub plan: Plan,
     /// An empty folder of its own, absolute.
     pub folder: PathBuf,
+    /// Where it says what it waits for, if somebody watches.
+    pub pulse: Option<Pulse>,
 }
 
 /// What one trial left.
@@ -112,6 +116,7 @@ pub struct Trial {
     canaries: Canaries,
     /// Places scanned so far, and what was found.
     scanned: (u32, Vec<Leak>),
+    pulse: Option<Pulse>,
 }
 
 /// Runs one trial to its end and records everything on the way.
@@ -209,6 +214,7 @@ impl Trial {
             at: None,
             canaries,
             scanned: (0, Vec::new()),
+            pulse: spec.pulse.clone(),
         };
         trial.fill_templates();
         Ok(trial)

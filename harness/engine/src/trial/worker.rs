@@ -144,9 +144,7 @@ impl Worker {
     pub(super) async fn start(&mut self, start: Start<'_>) -> Result<(u32, Vec<String>), TrialError> {
         let fill = |word: &String| start.templates.fill(word);
         let argv: Vec<String> = start.command.argv.iter().map(fill).collect();
-        let mut env: BTreeMap<String, String> = std::env::vars_os()
-            .filter_map(|(k, v)| Some((k.into_string().ok()?, v.into_string().ok()?)))
-            .collect();
+        let mut env = crate::environment::inherited(start.command);
         env.extend(start.command.env.iter().map(|(name, value)| (name.clone(), fill(value))));
         env.extend(start.env);
         self.lives += 1;
@@ -182,7 +180,8 @@ impl Worker {
         .await?;
         self.life = Life::Running;
         self.pid = pid;
-        Ok((pid, argv))
+        // They go on record.
+        Ok((pid, killpoint_model::credential::masked_words(&argv)))
     }
 
     /// Kills the whole tree and proves it dead.

@@ -18,6 +18,7 @@ pub(crate) fn command(words: &[&str]) -> CommandSettings {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         cwd: PathBuf::from("/"),
+        inherit: None,
     }
 }
 
@@ -48,7 +49,8 @@ pub(crate) fn settings(mode: &str, items: &str) -> Settings {
 
 pub(crate) async fn run(settings: Settings, plan: Plan) -> TrialResult {
     let folder = tempfile::tempdir().unwrap();
-    let spec = TrialSpec { settings: Arc::new(settings), plan, folder: folder.path().join("trial") };
+    let spec =
+        TrialSpec { settings: Arc::new(settings), plan, folder: folder.path().join("trial"), pulse: None };
     run_trial(spec).await.unwrap()
 }
 
