@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
+mod book;
 mod code_map;
 mod forbidden;
 mod imports;
@@ -30,6 +31,7 @@ const RULES: &[Rule] = &[
     Rule { name: "lengths", check: lengths::check },
     Rule { name: "registration", check: registration::check },
     Rule { name: "links", check: links::check },
+    Rule { name: "book", check: book::check },
     Rule { name: "forbidden text", check: forbidden::check },
     Rule { name: "unsafe code", check: unsafety::check },
     Rule { name: "code map", check: code_map::check },

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Folders that hold what tools made, not what people wrote.
-const SKIPPED: &[&str] = &["target", "node_modules", "killpoint-runs", "__pycache__"];
+const SKIPPED: &[&str] = &["target", "book", "node_modules", "killpoint-runs", "__pycache__"];
 /// Folders that start with a dot and yet are ours.
 const KEPT: &[&str] = &[".cargo", ".ci", ".config", ".github"];
 

@@ -4,6 +4,7 @@
 mod bare;
 mod bench;
 mod changed;
+mod ci;
 mod clock;
 mod deploy;
 mod depth;
