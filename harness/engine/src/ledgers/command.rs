@@ -165,7 +165,7 @@ mod tests {
         let reader =
             super::super::LedgerReader::new(&settings, None, &templates, &folder.path().join("scratch"));
         let reader = reader.ok_or("no reader")?;
-        let copy = reader.copy().map_err(|error| error.to_string())?;
+        let copy = reader.copy(false).map_err(|error| error.to_string())?;
         let (view, _) = reader.read(&copy, true);
         view.error.map_or(Ok(view.rows.unwrap_or_default()), Err)
     }
