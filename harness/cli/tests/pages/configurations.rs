@@ -38,7 +38,8 @@ fn every_yaml_block_is_a_part_of_a_manifest() {
     assert!(!blocks.is_empty());
     for Block { place, text, .. } in blocks {
         let is_part = |indent: usize| {
-            let indented: String = text.lines().map(|line| format!("{:indent$}{line}\n", "")).collect();
+            let indent = " ".repeat(indent);
+            let indented = text.lines().map(|line| indent.clone() + line + "\n").collect::<String>();
             manifests.iter().any(|manifest| manifest.contains(&format!("\n{indented}")))
         };
         assert!((0..=8).any(is_part), "{place}: no manifest in `deploy` has this\n{text}");
