@@ -15,7 +15,7 @@ use crate::job::Job;
 use crate::progress::Running;
 
 /// How often a trial is tried at most.
-const TRIES_MAX: u32 = 3;
+const TRIES_MAX: u32 = 5;
 
 /// A trial that ended.
 pub(crate) struct Ended {
