@@ -38,8 +38,9 @@ fn every_yaml_block_is_a_part_of_a_manifest() {
     assert!(!blocks.is_empty());
     for Block { place, text, .. } in blocks {
         let is_part = |indent: usize| {
-            let indented: String = text.lines().map(|line| format!("{:indent$}{line}\n", "")).collect();
-            manifests.iter().any(|manifest| manifest.contains(&format!("\n{indented}")))
+            let start = format!("\n{:indent$}", "");
+            let indented = format!("{start}{}\n", text.trim_end().replace('\n', &start));
+            manifests.iter().any(|manifest| manifest.contains(&indented))
         };
         assert!((0..=8).any(is_part), "{place}: no manifest in `deploy` has this\n{text}");
     }
