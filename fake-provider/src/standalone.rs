@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use killpoint_model::SystemClock;
 use killpoint_model::plan::Rule;
 use killpoint_model::settings::ProviderSettings;
+use killpoint_model::{SystemClock, json_words};
 use serde::Serialize;
 
 use crate::control::serve_control;
@@ -63,5 +63,6 @@ pub fn read_script(path: &Path) -> Result<Vec<Rule>, ServerError> {
         return Err(failed(format!("it has {length} bytes; at most {SCRIPT_BYTES_MAX} are read")));
     }
     let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    serde_json::from_str(&text).map_err(|error| failed(format!("{error}; a script is a JSON array of rules")))
+    serde_json::from_str(&text)
+        .map_err(|error| failed(format!("{}; a script is a JSON array of rules", json_words(&error))))
 }

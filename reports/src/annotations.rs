@@ -24,7 +24,7 @@ static ENTRY: Entry = Entry {
     name: "annotations",
     summary: "workflow commands that GitHub shows beside the lines of files",
     explanation: "One `::error` per boundary and provider plan that is violated, one `::warning` for each that is not \
-                  proven, and for each warning of the run; known failures are counted. With the scenario file or the configuration that the plan \
+                  proven, and for each warning of the run; known failures are counted. Each names the scenario file or the configuration that the plan \
                   comes from, where there is one, as it was named: run killpoint at the root of the repository. \
                   GitHub shows ten of a level in a step, so that no more are written; a `::notice` says how many more \
                   there are, and always the verdict. `-` as the path prints them to standard output, after what \

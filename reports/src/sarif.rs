@@ -38,8 +38,8 @@ static ENTRY: Entry = Entry {
                   repository. Repetitions are one result with a count; one that a file of known failures lists is \
                   suppressed. The fingerprint is made of what the plan does and of the invariant, so that it stays the \
                   same from run to run. A violation without a source line, such as one of a worker without a \
-                  configuration, is no result but a notification, and so is everything that was not proven. Of a run \
-                  that proves nothing `executionSuccessful` is false: no results are not taken for a green.",
+                  configuration, is no result but a notification, and so is everything that was not proven. \
+                  `executionSuccessful` is false for a run that proves nothing, so that an empty list is not taken for a green.",
     example: "killpoint run --report sarif=killpoint.sarif",
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use killpoint_model::hit::CANONICAL;
-use killpoint_model::{Diagnostic, HitName, Plan, Settings, Severity, Source};
+use killpoint_model::{Diagnostic, HitName, Plan, Settings, Source};
 
 use crate::code::Code;
 
@@ -66,15 +66,13 @@ fn never_reached(name: &HitName, hit: &HitName) -> Diagnostic {
 }
 
 pub(crate) fn warning(code: Code, message: String, help: String) -> Diagnostic {
-    let mut diagnostic = Diagnostic::error(code.as_str(), message).with_help(help);
-    diagnostic.severity = Severity::Warning;
-    diagnostic
+    Diagnostic::error(code, message).with_help(help).as_warning()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use killpoint_model::{Fault, FaultAt};
+    use killpoint_model::{Fault, FaultAt, Severity};
 
     fn hits(names: &[&str]) -> BTreeSet<HitName> {
         names.iter().map(|name| name.parse().unwrap()).collect()

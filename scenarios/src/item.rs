@@ -147,7 +147,7 @@ impl<'d> Item<'d> {
     /// A duration in milliseconds, within limits.
     pub(crate) fn duration(&self, limits_ms: RangeInclusive<u64>, log: &mut Log) -> Option<u64> {
         if let DeValue::Integer(number) = self.value {
-            let help = format!("write it with a unit: `\"{number}ms\"`");
+            let help = format!("write it with a unit: `\"{number}s\"` or `\"{number}ms\"`");
             self.wrong_type("a duration", &help, log);
             return None;
         }
@@ -198,8 +198,11 @@ impl<'d> Item<'d> {
         let Some(elements) = self.elements() else {
             let help = match self.as_text() {
                 Some(text) => {
-                    let words: Vec<String> =
-                        text.value.split_whitespace().map(|word| format!("{word:?}")).collect();
+                    let words: Vec<String> = text
+                        .value
+                        .split_whitespace()
+                        .map(|word| toml::Value::from(word).to_string())
+                        .collect();
                     format!("write a list: `[{}]`", words.join(", "))
                 }
                 None => "write a list: `[\"…\", \"…\"]`".to_owned(),

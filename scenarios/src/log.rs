@@ -63,7 +63,7 @@ impl<'f> Log<'f> {
         message: String,
         help: Option<String>,
     ) {
-        let mut diagnostic = Diagnostic::error(code.as_str(), message).at(self.file, span);
+        let mut diagnostic = Diagnostic::error(code, message).at(self.file, span);
         diagnostic.severity = severity;
         diagnostic.help = help;
         self.diagnostics.push(diagnostic);
@@ -75,11 +75,22 @@ impl<'f> Log<'f> {
         self.error(Code::UnknownWord, word.span, message, did_you_mean(word.value, known));
     }
 
-    pub(crate) fn syntax(&mut self, errors: &[toml::de::Error]) {
+    /// Notes what the parser says of `text`.
+    pub(crate) fn syntax(&mut self, text: &str, errors: &[toml::de::Error]) {
         for error in errors.iter().take(SYNTAX_ERRORS_MAX) {
-            let span = error.span().map(|range| Span { start: range.start, end: range.end });
+            let span = error
+                .span()
+                .map_or(Span { start: 0, end: 0 }, |range| Span { start: range.start, end: range.end });
             let message = error.message().trim_end().replace('\n', ", ");
-            self.push(Severity::Error, Code::Syntax, span, message, None);
+            if message.contains("recursion") {
+                let help = "write deep data as a text, or in a file of the worker's own";
+                self.error(Code::Syntax, span, "lists and tables are nested too deeply to be read", help);
+            } else if message == "duplicate key" {
+                let key = text.get(span.start..span.end).unwrap_or_default();
+                self.error(Code::Duplicate, span, format!("`{key}` is there twice"), "keep one of them");
+            } else {
+                self.push(Severity::Error, Code::Syntax, Some(span), message, None);
+            }
         }
     }
 

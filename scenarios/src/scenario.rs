@@ -41,7 +41,7 @@ pub fn load_scenario(text: &str, file: &str, catalog: &Catalog) -> Loaded<Scenar
     let mut log = Log::new(file);
     let (document, errors) = toml::de::DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        log.syntax(&errors);
+        log.syntax(text, &errors);
         return log.finish(None);
     }
     let scenario = resolve(Table::root(document.get_ref()), catalog, &mut log).map(|(scenario, name_at)| {

@@ -61,6 +61,20 @@ pub(crate) fn check(text: &str, span: Span, place: Place, dialect: &str, log: &m
         };
         log.error(Code::UnknownTemplate, span, format!("nobody fills in `{{{name}}}` here"), help);
     }
+    for name in unclosed(text).filter(|name| known.contains(name)) {
+        let message = format!("`{{{name}` is not closed, so that nobody fills it in");
+        log.error(Code::UnknownTemplate, span, message, format!("write `{{{name}}}`"));
+    }
+}
+
+/// The words in `text` after a brace that is never closed, or only after the next part of a path.
+fn unclosed(text: &str) -> impl Iterator<Item = &str> {
+    text.split('{').skip(1).filter_map(|rest| {
+        let end =
+            rest.find(|c: char| !(c.is_ascii_alphanumeric() || ".-_".contains(c))).unwrap_or(rest.len());
+        let (name, after) = rest.split_at(end);
+        (after.is_empty() || after.starts_with('/')).then_some(name)
+    })
 }
 
 fn known_help(name: &str, known: &[&str]) -> String {
@@ -80,6 +94,8 @@ mod tests {
         let found = |text| names(text).collect::<Vec<_>>();
         assert_eq!(found(r#"{"a":{state}} {x {} { print } ${HOME}"#), ["state"]);
         assert_eq!(found("{provider.rest}/{actions.file}"), ["provider.rest", "actions.file"]);
+        assert_eq!(unclosed("{state/l.db {worker {state} {a:1").collect::<Vec<_>>(), ["state"]);
+        assert_eq!(unclosed("--db={state").collect::<Vec<_>>(), ["state"]);
         assert!(names_actions("--count={actions}") && !names_actions("{action}"));
     }
 }

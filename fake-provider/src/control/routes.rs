@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use killpoint_model::json_words;
 use killpoint_model::plan::{Reply, Rule};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -55,7 +56,7 @@ pub(super) async fn answer(shared: &Shared, request: &Request) -> Response {
 }
 
 fn body_as<T: DeserializeOwned>(body: &[u8]) -> Result<T, Response> {
-    serde_json::from_slice(body).map_err(|error| failure(400, &format!("the body: {error}")))
+    serde_json::from_slice(body).map_err(|error| failure(400, &format!("the body: {}", json_words(&error))))
 }
 
 fn rules(shared: &Shared) -> Response {

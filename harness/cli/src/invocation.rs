@@ -12,6 +12,7 @@ use killpoint::model::{Clock, ExitCode, HitName, Plan, RunRecord, Settings, Sour
 use killpoint::reports::{self, Options, View};
 use killpoint::{RunError, RunFolder, RunRequest, SecondLevel, Shard, scenarios};
 
+use crate::code::Code;
 use crate::command;
 use crate::diagnostics::{self, Diagnosed};
 use crate::preamble;
@@ -138,7 +139,7 @@ impl Selection {
             (2, time) => Ok(Some(SecondLevel { time })),
             (_, None) => Ok(None),
             (_, Some(_)) => Err(Diagnosed::one(
-                "bad-depth",
+                killpoint::Code::BadDepth,
                 "--time limits the trials of depth 2, and the depth is 1; give --depth 2, or leave --time out",
             )),
         }
@@ -169,15 +170,13 @@ impl Selection {
         };
         if !self.scenario.is_empty() || !self.boundary.is_empty() || self.strategy.is_some() {
             let what = "--profile chooses the trials itself; leave --scenario, --boundary and --strategy out";
-            return Err(Diagnosed::one("two-strategies", what));
+            return Err(Diagnosed::one(Code::TwoStrategies, what));
         }
         let name: ProfileName = name
             .parse()
-            .map_err(|error| Diagnosed::one("unknown-profile", &format!("--profile: {error}")))?;
-        let (strategy, profile) = killpoint::profile(name, settings).map_err(|error| match error {
-            RunError::Invalid(problems) => Diagnosed::plain(problems),
-            other => Diagnosed::one("bad-profile", &other.to_string()),
-        })?;
+            .map_err(|error| Diagnosed::one(Code::UnknownProfile, &format!("--profile: {error}")))?;
+        let (strategy, profile) =
+            killpoint::profile(name, settings).map_err(|error| Diagnosed::plain(error.diagnostics()))?;
         Ok((strategy, Some(profile)))
     }
 
@@ -186,12 +185,12 @@ impl Selection {
         if !self.scenario.is_empty() && (!self.boundary.is_empty() || self.strategy == Some(Strategy::Sweep))
         {
             let what = "--scenario and a sweep (--boundary, --strategy sweep) exclude each other; run them one by one";
-            return Err(Diagnosed::one("two-strategies", what));
+            return Err(Diagnosed::one(Code::TwoStrategies, what));
         }
         if !self.boundary.is_empty() {
             let parse = |text: &String| {
                 text.parse::<HitName>()
-                    .map_err(|error| Diagnosed::one("unknown-boundary", &error.to_string()))
+                    .map_err(|error| Diagnosed::one(killpoint::Code::UnknownBoundary, &error.to_string()))
             };
             let hits = self.boundary.iter().map(parse).collect::<Result<Vec<_>, _>>()?;
             return Ok(Some(killpoint::Strategy::Boundaries(hits)));
@@ -237,7 +236,7 @@ pub(crate) fn scenario(name: &str) -> Result<Plan, Diagnosed> {
         return load_library(entry).map(|scenario| scenario.plan);
     }
     if !Path::new(name).is_file() {
-        return Err(Diagnosed::one("unknown-scenario", &scenarios::unknown_scenario(name)));
+        return Err(Diagnosed::one(killpoint::Code::UnknownScenario, &scenarios::unknown_scenario(name)));
     }
     diagnostics::load(Path::new(name), |text, file| scenarios::load_scenario(text, file, &catalog))
         .map(|scenario| scenario.plan)
@@ -252,7 +251,7 @@ impl Shown {
                 show::lines_to_stderr(&preamble::lines(&around, &request.folder).join("\n"));
             }
             for warning in &around.warnings {
-                show::warn(warning);
+                Diagnosed::warning(Code::RealSurroundings, warning).complain();
             }
         }
         self.run(RunRequest { warnings: around.warnings, ..request })
@@ -298,10 +297,7 @@ impl Shown {
     ) -> ExitCode {
         match stored.and_then(|(folder, record)| Ok((folder.view(&record)?, folder))) {
             Ok((view, folder)) => self.show(&view, folder.path(), targets),
-            Err(error) => {
-                show::complain(&error.to_string());
-                error.exit_code()
-            }
+            Err(error) => diagnostics::complain_of_run(&error),
         }
     }
 
@@ -336,13 +332,13 @@ impl Shown {
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
     pub(crate) fn targets(&self) -> Result<Targets, Diagnosed> {
         let one = |text: &String| {
-            let (name, path) = text
-                .split_once('=')
-                .ok_or_else(|| Diagnosed::one("bad-report", &format!("`{text}`: a report is FORMAT=PATH")))?;
+            let (name, path) = text.split_once('=').ok_or_else(|| {
+                Diagnosed::one(Code::BadReport, &format!("`{text}`: a report is FORMAT=PATH"))
+            })?;
             let format = reports::find(name).ok_or_else(|| {
                 let names: Vec<&str> = reports::entries().iter().map(|entry| entry.name).collect();
                 let what = killpoint::model::diagnostic::UnknownWord::new(name, names);
-                Diagnosed::one("unknown-format", &format!("--report: {what}"))
+                Diagnosed::one(Code::UnknownFormat, &format!("--report: {what}"))
             })?;
             Ok((format, PathBuf::from(path)))
         };
@@ -353,7 +349,7 @@ impl Shown {
             Some((_, path)) => {
                 let what =
                     format!("--report: two reports go to {}; give each a file of its own", path.display());
-                Err(Diagnosed::one("bad-report", &what))
+                Err(Diagnosed::one(Code::BadReport, &what))
             }
         }
     }
@@ -361,19 +357,15 @@ impl Shown {
 
 fn complain_of_run(error: &RunError, folder: &Path, interrupted: bool) -> ExitCode {
     if interrupted {
-        show::complain(&format!("interrupted; what was recorded is in {}", folder.display()));
+        let what = format!("interrupted; what was recorded is in {}", folder.display());
+        Diagnosed::one(Code::Interrupted, &what).complain();
         return ExitCode::Interrupted;
     }
-    match error {
-        RunError::Invalid(problems) => Diagnosed::plain(problems.clone()).complain(),
-        other => {
-            show::complain(&other.to_string());
-            if folder.join("run.json").is_file() {
-                show::note(&format!("what was recorded is in {}", folder.display()));
-            }
-            other.exit_code()
-        }
+    let code = diagnostics::complain_of_run(error);
+    if !matches!(error, RunError::Invalid(_)) && folder.join("run.json").is_file() {
+        show::note(&format!("what was recorded is in {}", folder.display()));
     }
+    code
 }
 
 /// A time with its unit.

@@ -3,14 +3,20 @@
 //! Data goes to standard output, everything else to standard error. Exit codes are those of
 //! `killpoint::model::ExitCode`.
 
+mod code;
 mod command;
 mod diagnostics;
+mod excerpt;
 mod gate;
+#[cfg(test)]
+mod help;
 mod invocation;
+mod names;
 mod preamble;
 mod progress;
 mod report_file;
 mod show;
+mod usage;
 
 use std::process::ExitCode as ProcessExitCode;
 
@@ -33,7 +39,7 @@ fn main() -> ProcessExitCode {
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return command::usage_error(&error),
+        Err(error) => return usage::complain(&error),
     };
     ProcessExitCode::from(arguments.command.run().code())
 }

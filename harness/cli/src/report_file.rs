@@ -9,6 +9,8 @@ use killpoint::RunFolder;
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
 
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
 use crate::invocation::Targets;
 use crate::show;
 
@@ -30,7 +32,8 @@ pub(crate) fn reachable(targets: &Targets, run_folder: &Path) -> Result<(), Exit
     for (_, path) in targets {
         if let Err(error) = probe(path, run_folder) {
             let path = path.display();
-            show::complain(&format!("the report {path} can't be written: {error}; nothing was run"));
+            let what = format!("the report {path} can't be written: {error}; nothing was run");
+            Diagnosed::one(Code::ReportUnwritten, &what).complain();
             found = Err(ExitCode::SetupFailed);
         }
     }
@@ -54,7 +57,8 @@ pub(crate) fn deliver(format: &dyn Format, view: &View, folder: &Path, path: &Pa
         return show::write_stdout(format, view, &options);
     }
     write(format, view, &options, path).map_err(|error| {
-        show::complain(&format!("the report {} can't be written: {error}", path.display()));
+        let what = format!("the report {} can't be written: {error}", path.display());
+        Diagnosed::one(Code::ReportUnwritten, &what).complain();
         ExitCode::SetupFailed
     })
 }

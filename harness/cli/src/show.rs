@@ -6,6 +6,8 @@ use anstream::{AutoStream, ColorChoice};
 use killpoint::model::ExitCode;
 use killpoint::reports::{Format, Options, View};
 
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
 use crate::invocation::Color;
 
 /// Columns where there is no terminal to ask.
@@ -44,16 +46,6 @@ pub(crate) fn lines_to_stderr(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Prints an error.
-pub(crate) fn complain(text: &str) {
-    lines_to_stderr(&format!("error: {text}"));
-}
-
-/// Prints a warning.
-pub(crate) fn warn(text: &str) {
-    lines_to_stderr(&format!("warning: {text}"));
-}
-
 /// Prints advice.
 pub(crate) fn note(text: &str) {
     lines_to_stderr(&format!("note: {text}"));
@@ -65,7 +57,8 @@ fn written(result: io::Result<()>) -> Result<(), ExitCode> {
         // `killpoint … | head` is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
-            complain(&format!("standard output can't be written: {error}"));
+            let what = format!("standard output can't be written: {error}");
+            Diagnosed::one(Code::OutputUnwritten, &what).complain();
             Err(ExitCode::SetupFailed)
         }
     }

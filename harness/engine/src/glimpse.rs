@@ -70,8 +70,10 @@ mod tests {
         assert_eq!(seen.schema, ["CREATE TABLE q (id int, status text)"]);
         assert!(seen.values.contains(&("q".into(), "status".into(), "sent".into())), "{seen:?}");
         assert_eq!(std::fs::read(&wal)?, before);
-        std::fs::write(&path, "SQLite format 3\0 broken")?;
-        assert!(glimpse(&path).is_err());
+        // A log would mend it.
+        let broken = folder.path().join("broken.db");
+        std::fs::write(&broken, "SQLite format 3\0 broken")?;
+        assert!(glimpse(&broken).is_err());
         Ok(())
     }
 }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use killpoint_model::{Diagnostic, ExitCode};
 
+use crate::code::Code;
+use crate::text_file::os_words;
+
 /// A run, or a check of one, that could not be carried through.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -15,7 +18,7 @@ pub enum RunError {
     #[error("set-up failed: {0}")]
     SetupFailed(String),
     /// A file of the run can't be written or read.
-    #[error("{}: {error}", .path.display())]
+    #[error("{}: {}", .path.display(), os_words(.error))]
     File {
         /// Which.
         path: PathBuf,
@@ -43,6 +46,18 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// What is to be said to the user.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let code = match self {
+            Self::Invalid(problems) => return problems.clone(),
+            Self::SetupFailed(_) => Code::SetupFailed,
+            Self::File { .. } => Code::UnusableFile,
+            Self::Apart { .. } => Code::ShardsApart,
+            Self::BadRun { .. } => Code::BadRun,
+        };
+        vec![Diagnostic::error(code, self.to_string())]
+    }
+
     /// The exit code of a program that ends with this error.
     pub fn exit_code(&self) -> ExitCode {
         match self {

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use killpoint_model::history::{History, HistoryError, HistoryReader};
 use killpoint_model::run::RUN_VERSION;
-use killpoint_model::{RunRecord, TrialRecord};
+use killpoint_model::{RunRecord, TrialRecord, json_words};
 use killpoint_reports::{Reading, View};
 
 use crate::error::RunError;
+use crate::text_file::os_words;
 
 /// The directory of one run.
 #[derive(Debug, Clone)]
@@ -41,10 +42,10 @@ impl RunFolder {
     pub fn open(path: &Path) -> Result<(Self, RunRecord), RunError> {
         let file = path.join("run.json");
         let bad = |why: String| RunError::BadRun { path: file.clone(), why };
-        let text = fs::read_to_string(&file).map_err(|error| bad(error.to_string()))?;
+        let text = fs::read_to_string(&file).map_err(|error| bad(os_words(&error)))?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| {
             let copied = if error.is_eof() { "; it is cut short: was it copied whole?" } else { "" };
-            bad(format!("{error}{copied}"))
+            bad(format!("{}{copied}", json_words(&error)))
         })?;
         if value.get("format").and_then(|format| format.as_str()) != Some("killpoint-run") {
             return Err(bad("this is no killpoint run".into()));
@@ -59,7 +60,7 @@ impl RunFolder {
                 "run format {major}.{minor} is newer than this killpoint reads; use the killpoint that wrote it"
             )));
         }
-        let record = serde_json::from_value(value).map_err(|error| bad(error.to_string()))?;
+        let record = serde_json::from_str(&text).map_err(|error| bad(json_words(&error)))?;
         Ok((Self { path: path.to_owned() }, record))
     }
 
@@ -129,7 +130,7 @@ impl RunFolder {
         let path = self.trial(folder).join("history.jsonl");
         match fs::File::open(&path) {
             Ok(file) => Ok((path, BufReader::new(file))),
-            Err(error) => Err(RunError::BadRun { path, why: error.to_string() }),
+            Err(error) => Err(RunError::BadRun { path, why: os_words(&error) }),
         }
     }
 

@@ -14,10 +14,12 @@ pub use error::{GateError, Problem};
 pub use outcome::{GateRun, GateTrial};
 
 use crate::catalog::catalog;
+use crate::code::Code;
 use crate::job::{RunRequest, Strategy};
 use crate::progress::Silent;
 use crate::replay::{replay_of_command, replay_of_config};
 use crate::run::{Finished, run};
+use crate::text_file::read_text;
 
 /// Where runs are recorded, beside the folder of the test program.
 const RUNS: &str = "killpoint-runs";
@@ -72,9 +74,9 @@ impl Gate {
     /// The file can't be read or is invalid: everything that is wrong in it, with its line.
     pub fn from_config(path: impl AsRef<Path>) -> Result<Self, GateError> {
         let path = path.as_ref();
-        let unreadable = |error| GateError::Unreadable { path: path.to_owned(), error };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
-        let absolute = std::path::absolute(path).map_err(unreadable)?;
+        let text = read_text(path).map_err(|file| error::unreadable(*file))?;
+        let absolute = std::path::absolute(path)
+            .map_err(|error| GateError::Unreadable { path: path.to_owned(), error })?;
         let folder = absolute.parent().unwrap_or(Path::new("/"));
         let (settings, warnings) =
             value_of(load_config(&text, &path.display().to_string(), folder, &catalog()), &text)?;
@@ -172,7 +174,7 @@ impl Gate {
             self.warnings.extend(warnings);
         }
         let hit = |name: &String| {
-            name.parse::<HitName>().map_err(|problem| error::one("unknown-boundary", &problem.to_string()))
+            name.parse::<HitName>().map_err(|problem| error::one(Code::UnknownBoundary, &problem.to_string()))
         };
         let boundaries = self.boundaries.iter().map(hit).collect::<Result<Vec<_>, _>>()?;
         Ok(match (plans.is_empty(), boundaries.is_empty()) {
@@ -193,11 +195,10 @@ fn scenario(name: &str) -> Result<(Plan, Vec<String>), GateError> {
     let (text, file) = match LIBRARY.iter().find(|entry| entry.name == name) {
         Some(entry) => (entry.text.to_owned(), format!("{name}.toml")),
         None if Path::new(name).is_file() => {
-            let text = std::fs::read_to_string(name)
-                .map_err(|error| GateError::Unreadable { path: name.into(), error })?;
+            let text = read_text(Path::new(name)).map_err(|file| error::unreadable(*file))?;
             (text, name.to_owned())
         }
-        None => return Err(error::one("unknown-scenario", &unknown_scenario(name))),
+        None => return Err(error::one(Code::UnknownScenario, &unknown_scenario(name))),
     };
     let (scenario, warnings) = value_of(load_scenario(&text, &file, &catalog()), &text)?;
     Ok((scenario.plan, warnings))

@@ -7,6 +7,7 @@ use killpoint_model::checklist::RunProfile;
 use killpoint_model::{Diagnostic, HitName, Plan, Settings, SourceLine};
 
 use crate::changed::StoredBoundaries;
+use crate::code::Code;
 use crate::explore::ExploreRequest;
 use crate::known::KnownFailures;
 use crate::shard::Shard;
@@ -106,7 +107,7 @@ impl RunRequest {
         } else {
             return None;
         };
-        Some(Diagnostic::error("bad-depth", what))
+        Some(Diagnostic::error(Code::BadDepth, what))
     }
 }
 

@@ -7,6 +7,7 @@ use killpoint_model::known::{Baseline, BaselineRecord, KnownFailure};
 use killpoint_model::{Diagnostic, RunRecord};
 
 use crate::agree::Part;
+use crate::code::Code;
 use crate::error::RunError;
 
 /// What is done to the list after the run.
@@ -40,7 +41,7 @@ impl KnownFailures {
     pub(crate) fn problem(&self, in_parts: bool) -> Option<Diagnostic> {
         let what = "a shard sees only a part of the violations, so that it can't write the file of known failures; leave \
                     --update-baseline out, or run the whole";
-        (in_parts && self.update.is_some()).then(|| Diagnostic::error("bad-baseline", what))
+        (in_parts && self.update.is_some()).then(|| Diagnostic::error(Code::BadBaseline, what))
     }
 
     /// Puts the list of after the run on record, and writes it where that was asked for and the run was carried through.

@@ -19,6 +19,7 @@ mod carry;
 mod catalog;
 mod changed;
 mod check;
+mod code;
 pub mod doctor;
 mod error;
 mod explore;
@@ -39,10 +40,12 @@ mod second_level;
 mod shard;
 pub mod simulate;
 mod surroundings;
+mod text_file;
 
 pub use catalog::catalog;
 pub use changed::StoredBoundaries;
 pub use check::{Checked, check};
+pub use code::Code;
 pub use error::RunError;
 pub use explore::{ExploreRequest, worker_id};
 pub use folder::RunFolder;
@@ -56,6 +59,7 @@ pub use replay::{replay_of_command, replay_of_config};
 pub use run::{Finished, run};
 pub use shard::{Shard, ShardError};
 pub use surroundings::{CommandShown, Surroundings, surroundings};
+pub use text_file::{Unreadable, read_text};
 
 pub use fake_provider as provider;
 pub use killpoint_checks as checks;

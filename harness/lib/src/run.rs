@@ -19,6 +19,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::attempt::{Trying, Watch, try_job};
 use crate::check::run_verdict;
+use crate::code::Code;
 use crate::error::RunError;
 use crate::explore::{Resumed, stored};
 use crate::folder::RunFolder;
@@ -305,7 +306,7 @@ impl<'p, P: Progress> Runner<'p, P> {
         self.note_uncovered(&plans)?;
         self.record.warnings.extend(diagnostics.into_iter().map(|diagnostic| {
             let help = diagnostic.help.map(|help| format!("; {help}")).unwrap_or_default();
-            format!("{}{help}", diagnostic.message)
+            format!("{} [{}]{help}", diagnostic.message, diagnostic.code)
         }));
         Ok(plans)
     }
@@ -440,7 +441,7 @@ fn parameter_problems(plan: &Plan) -> Vec<Diagnostic> {
         .filter_map(|at| {
             let why = killpoint_engine::faults::find(&at.fault.name)?.check(&at.fault.with).err()?;
             Some(Diagnostic::error(
-                "bad-parameter",
+                Code::BadParameter,
                 format!("{}: fault `{}`: {why}", plan.name, at.fault.name),
             ))
         })

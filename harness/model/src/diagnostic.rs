@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::DiagnosticCode;
+
 /// How bad a diagnostic is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -40,15 +42,22 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// An error without a place.
-    pub fn error(code: &str, message: impl Into<String>) -> Self {
+    pub fn error(code: impl DiagnosticCode, message: impl Into<String>) -> Self {
         Self {
-            code: code.to_owned(),
+            code: code.entry().name.to_owned(),
             severity: Severity::Error,
             message: message.into(),
             file: None,
             span: None,
             help: None,
         }
+    }
+
+    /// The same as a warning: the run goes on.
+    #[must_use]
+    pub fn as_warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
     }
 
     /// The same, with advice.

@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Event, EventKind};
+use crate::json_words::json_words;
 use crate::ledger::{LedgerRow, LedgerView};
 use crate::provider::{Attempt, Counters, Effect, ProviderEvent};
 
@@ -176,7 +177,7 @@ impl<R: BufRead> HistoryReader<R> {
             Self { input, header, line: Vec::new(), lines: 0, events: 0, cut: false, ended: false };
         reader.read_line()?;
         let header: Header = serde_json::from_str(String::from_utf8_lossy(&reader.line).trim_end())
-            .map_err(|error| HistoryError::NoHeader(error.to_string()))?;
+            .map_err(|error| HistoryError::NoHeader(json_words(&error)))?;
         if header.format != "killpoint-history" {
             return Err(HistoryError::NoHeader(format!("the format is `{}`", header.format)));
         }
@@ -210,7 +211,7 @@ impl<R: BufRead> HistoryReader<R> {
                 self.cut = true;
                 Ok(None)
             }
-            Err(error) => Err(bad(error.to_string())),
+            Err(error) => Err(bad(json_words(&error))),
         }
     }
 

@@ -393,6 +393,7 @@ mod tests {
             duration_ms: 1,
             drawn: false,
             shard: None,
+            source: None,
         }
     }
 

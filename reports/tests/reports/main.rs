@@ -1,10 +1,10 @@
 //! Reports of a hand-made run, in every format.
 
 mod annotations;
-mod every;
-mod gate;
 mod browser;
+mod every;
 mod flood;
+mod gate;
 mod golden;
 mod html;
 mod json;

@@ -48,7 +48,7 @@ pub fn load_config(text: &str, file: &str, folder: &Path, catalog: &Catalog) -> 
     let mut log = Log::new(file);
     let (document, errors) = toml::de::DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        log.syntax(&errors);
+        log.syntax(text, &errors);
         return log.finish(None);
     }
     let settings = resolve(Table::root(document.get_ref()), folder, catalog, &mut log);

@@ -25,7 +25,7 @@ pub fn load_boundaries(text: &str, file: &str) -> Loaded<Vec<HitName>> {
     let mut log = Log::new(file);
     let (document, errors) = toml::de::DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        log.syntax(&errors);
+        log.syntax(text, &errors);
         return log.finish(None);
     }
     let mut root = Table::root(document.get_ref());

@@ -46,7 +46,7 @@ pub fn load_known(text: &str, file: &str) -> Loaded<Vec<KnownFailure>> {
     let mut log = Log::new(file);
     let (document, errors) = toml::de::DeTable::parse_recoverable(text);
     if !errors.is_empty() {
-        log.syntax(&errors);
+        log.syntax(text, &errors);
         return log.finish(None);
     }
     let mut root = Table::root(document.get_ref());

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
-use killpoint_model::Plan;
+use killpoint_model::{Plan, json_words};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -99,7 +99,7 @@ impl Token {
             return Err(TokenError::Damaged("its checksum does not fit"));
         }
         let token: Self =
-            serde_json::from_slice(&json).map_err(|error| TokenError::Content(error.to_string()))?;
+            serde_json::from_slice(&json).map_err(|error| TokenError::Content(json_words(&error)))?;
         check(&token.plan).map_err(|what| TokenError::Content(what.to_owned()))?;
         Ok(token)
     }
@@ -249,9 +249,9 @@ mod tests {
     #[test]
     fn content_that_means_nothing_here_is_named() {
         for (json, part) in [
-            ("{", "EOF"),
-            (r#"{"plan":{"pace":1},"target":"config"}"#, "unknown field `pace`"),
-            (r#"{"plan":{},"target":"remote"}"#, "unknown variant `remote`"),
+            ("{", "ends too early"),
+            (r#"{"plan":{"pace":1},"target":"config"}"#, "unknown key `pace`"),
+            (r#"{"plan":{},"target":"remote"}"#, "unknown word `remote`"),
             (r#"{"plan":{"workers":17},"target":"config"}"#, "more than 16 workers"),
             (
                 r#"{"plan":{"faults":[{"at":"provider:gone#1","fault":{"name":"kill"}}]},"target":"config"}"#,

@@ -15,6 +15,8 @@ const COLUMNS: &str = "100";
 /// The program `killpoint`, built.
 pub(super) struct Program {
     executable: PathBuf,
+    /// Words before those that it is asked with: none but in tests.
+    first: &'static [&'static str],
 }
 
 impl Program {
@@ -30,30 +32,37 @@ impl Program {
             bail!("the program can't be built: {status}");
         }
         let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-        Ok(Self { executable: target.join("debug/killpoint") })
+        Ok(Self { executable: target.join("debug/killpoint"), first: &[] })
     }
 
     #[cfg(test)]
-    pub(super) fn at(executable: &str) -> Self {
-        Self { executable: executable.into() }
+    pub(super) fn fake() -> Self {
+        const FIRST: &[&str] =
+            &["-c", "if [ \"$1\" = list ]; then echo '[]'; else echo \"$@\"; fi", "killpoint"];
+        Self { executable: "/bin/sh".into(), first: FIRST }
+    }
+
+    /// What its help prints.
+    fn help(&self, words: &[&str]) -> Result<String> {
+        let text = self.data(&[words, &["--help"]].concat())?;
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        Ok(lines.join("\n").trim().to_owned())
     }
 
     /// What it prints, as wide as everywhere.
-    fn help(&self, words: &[&str]) -> Result<String> {
+    pub(super) fn data(&self, words: &[&str]) -> Result<String> {
         let output = Command::new(&self.executable)
+            .args(self.first)
             .args(words)
-            .arg("--help")
             .env("COLUMNS", COLUMNS)
             .env_remove("CLICOLOR_FORCE")
             .stdin(Stdio::null())
             .output()
             .with_context(|| format!("starting {}", self.executable.display()))?;
         if !output.status.success() {
-            bail!("`killpoint {} --help` ended with {}", words.join(" "), output.status);
+            bail!("`killpoint {}` ended with {}", words.join(" "), output.status);
         }
-        let text = String::from_utf8(output.stdout).context("help is no UTF-8")?;
-        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        Ok(lines.join("\n").trim().to_owned())
+        String::from_utf8(output.stdout).context("what it prints is no UTF-8")
     }
 }
 
@@ -74,7 +83,8 @@ fn commands(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     lines
         .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
+        // Lines that go on with a summary are indented further.
+        .filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' '))?.split(' ').next())
         .filter(|name| *name != "help")
         .collect()
 }
@@ -85,7 +95,7 @@ mod tests {
 
     #[test]
     fn commands_are_read_from_the_help() {
-        let help = "Usage: x\n\nCommands:\n  demo  Runs\n  run   Runs\n  help  Print\n\nOptions:\n  -h";
+        let help = "Usage: x\n\nCommands:\n  demo  Runs\n        on and on\n  run   Runs\n  help  Print\n\nOptions:\n  -h";
         assert_eq!(commands(help), ["demo", "run"]);
         assert_eq!(commands("nothing"), [""; 0]);
     }

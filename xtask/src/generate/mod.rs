@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 mod block;
 mod cli;
+mod diagnostics;
 mod entries;
 mod exit_codes;
 mod provider_plans;
@@ -28,6 +29,7 @@ struct Page {
 const PAGES: &[Page] = &[
     Page { path: "docs/reference/boundaries.md", render: |_| Ok(entries::boundaries()) },
     Page { path: "docs/reference/cli.md", render: cli::render },
+    Page { path: "docs/reference/diagnostics.md", render: diagnostics::render },
     Page { path: "docs/reference/dialects.md", render: |_| Ok(entries::dialects()) },
     Page { path: "docs/reference/exit-codes.md", render: |_| Ok(exit_codes::render()) },
     Page { path: "docs/reference/faults.md", render: |_| Ok(entries::faults()) },
@@ -105,7 +107,7 @@ mod tests {
     #[test]
     fn a_written_page_is_up_to_date_and_an_edited_one_is_not() {
         let root = tempfile::tempdir().unwrap();
-        let program = Program::at("/bin/echo");
+        let program = Program::fake();
         let readme = "# Title\n\n<!-- exit-codes -->\n<!-- end -->\n\nText.\n";
         std::fs::write(root.path().join("README.md"), readme).unwrap();
         let put_right = || {

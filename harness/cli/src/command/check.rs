@@ -6,6 +6,7 @@ use clap::Args;
 use killpoint::model::ExitCode;
 use killpoint::reports::View;
 
+use crate::diagnostics;
 use crate::invocation::Shown;
 use crate::show;
 
@@ -26,10 +27,7 @@ impl Check {
         };
         let checked = match killpoint::check(&self.run) {
             Ok(checked) => checked,
-            Err(error) => {
-                show::complain(&error.to_string());
-                return error.exit_code();
-            }
+            Err(error) => return diagnostics::complain_of_run(&error),
         };
         for folder in &checked.changed {
             show::note(&format!("{folder}: the verdict differs from the stored one"));

@@ -12,6 +12,7 @@ use killpoint::model::settings::{
     MetricsSettings, SecretSettings, SettleBy,
 };
 
+use crate::code::Code;
 use crate::diagnostics::Diagnosed;
 
 /// First word after the program's name that makes it the demo's worker.
@@ -64,10 +65,11 @@ pub(crate) fn settings(bug: Option<&str>, variant: Variant) -> Result<Settings, 
         && outbox_worker::bug_named(name).is_none()
     {
         let names = outbox_worker::BUGS.iter().map(|bug| bug.name);
-        return Err(Diagnosed::one("unknown-bug", &format!("--bug: {}", UnknownWord::new(name, names))));
+        return Err(Diagnosed::one(Code::UnknownBug, &format!("--bug: {}", UnknownWord::new(name, names))));
     }
-    let program = std::env::current_exe()
-        .map_err(|error| Diagnosed::one("no-program", &format!("this program can't find itself: {error}")))?;
+    let program = std::env::current_exe().map_err(|error| {
+        Diagnosed::one(Code::NoProgram, &format!("this program can't find itself: {error}"))
+    })?;
     let command = |words: &[&str]| {
         let bug = bug.iter().flat_map(|name| ["--bug", name]);
         worker_command(&program, words.iter().copied().chain(bug))

@@ -4,11 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use killpoint::doctor;
-use killpoint::model::diagnostic::nearest;
-use killpoint::model::{Diagnostic, ExitCode, Settings};
+use killpoint::model::{ExitCode, Settings};
 
 use super::run::{CONFIG, load_config};
-use crate::diagnostics::Diagnosed;
+use crate::diagnostics::{Diagnosed, complain_of_run};
 use crate::invocation::Form;
 use crate::show;
 
@@ -35,10 +34,7 @@ impl Doctor {
         let named = config.as_ref().map(|(file, settings)| (file.as_str(), settings));
         let diagnosis = match super::block_on(doctor::diagnose(named, &self.run_dir)) {
             Ok(Ok(diagnosis)) => diagnosis,
-            Ok(Err(error)) => {
-                show::complain(&error.to_string());
-                return error.exit_code();
-            }
+            Ok(Err(error)) => return complain_of_run(&error),
             Err(code) => return code,
         };
         let text = match self.format {
@@ -52,33 +48,10 @@ impl Doctor {
     /// The configuration that was named, or the usual one where it is there.
     fn settings(&self) -> Result<Option<(String, Settings)>, Diagnosed> {
         let path = match &self.config {
-            Some(path) if path.exists() => path.clone(),
-            Some(path) => return Err(missing(path)),
+            Some(path) => path.clone(),
             None if Path::new(CONFIG).exists() => PathBuf::from(CONFIG),
             None => return Ok(None),
         };
         Ok(Some((path.display().to_string(), load_config(&path)?)))
     }
-}
-
-fn missing(path: &Path) -> Diagnosed {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().extension().is_some_and(|end| end == "toml"))
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
-    let help = nearest(&wanted, names.iter().map(String::as_str)).map_or_else(
-        || {
-            "leave --config out to see the machine alone; `killpoint init` proposes a configuration"
-                .to_owned()
-        },
-        |near| format!("did you mean `{}`?", folder.join(near).display()),
-    );
-    let what = format!("there is no configuration {}", path.display());
-    Diagnosed::plain(vec![Diagnostic::error("unreadable-file", what).with_help(help)])
 }

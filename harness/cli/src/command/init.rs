@@ -8,6 +8,7 @@ use killpoint::model::{ExitCode, Severity};
 use killpoint::{init, scenarios};
 
 use super::run::CONFIG;
+use crate::code::Code;
 use crate::diagnostics::Diagnosed;
 use crate::show;
 
@@ -44,15 +45,15 @@ impl Init {
                 "{} is there already; give --print to see a proposal, or --force to overwrite it",
                 target.display()
             );
-            return Err(refuse("file-exists", &what));
+            return Err(refuse(Code::FileExists, &what));
         }
         if !self.print && !self.yes && !io::stdin().is_terminal() {
             let what =
                 "there is no terminal to ask on; give --yes to write the proposal, or --print to see it";
-            return Err(refuse("nobody-to-ask", what));
+            return Err(refuse(Code::NobodyToAsk, what));
         }
         let project =
-            init::read_project(&self.dir).map_err(|error| refuse("no-project", &error.to_string()))?;
+            init::read_project(&self.dir).map_err(|error| refuse(Code::NoProject, &error.to_string()))?;
         let proposal = init::propose(&project, &init::find(&project));
         let said = init::show(&project, &proposal, show::width());
         if self.print {
@@ -65,7 +66,7 @@ impl Init {
                 "nothing in {} looks like a worker, so there is nothing to write",
                 self.dir.display()
             );
-            return Err(refuse("no-worker", &what));
+            return Err(refuse(Code::NoWorker, &what));
         }
         let text = proposal.to_toml();
         self.load(&text)?;
@@ -77,7 +78,7 @@ impl Init {
             return Ok(());
         }
         write(&target, &text, self.force).map_err(|error| {
-            show::complain(&format!("{} can't be written: {error}", target.display()));
+            refuse(Code::FileUnwritten, &format!("{} can't be written: {error}", target.display()));
             ExitCode::SetupFailed
         })?;
         show::lines_to_stdout(&format!("\nWrote {}. Next: {}", target.display(), next(&target)))
@@ -93,14 +94,14 @@ impl Init {
             return Ok(());
         }
         Diagnosed::plain(errors).complain();
-        show::complain(
-            "the proposal is not a valid configuration, so it was not written; this is a bug in killpoint",
-        );
+        let what =
+            "the proposal is not a valid configuration, so it was not written; this is a bug in killpoint";
+        refuse(Code::Internal, what);
         Err(ExitCode::Internal)
     }
 }
 
-fn refuse(code: &str, what: &str) -> ExitCode {
+fn refuse(code: Code, what: &str) -> ExitCode {
     Diagnosed::one(code, what).complain()
 }
 

@@ -3,7 +3,8 @@
 use clap::Args;
 use killpoint::model::ExitCode;
 
-use crate::show;
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
 
 /// Arguments of `mark`.
 #[derive(Debug, Args)]
@@ -17,7 +18,7 @@ impl Mark {
         match killpoint_mark::mark(&self.name) {
             Ok(()) => ExitCode::Holds,
             Err(error) => {
-                show::complain(&error.to_string());
+                Diagnosed::one(Code::MarkFailed, &error.to_string()).complain();
                 ExitCode::SetupFailed
             }
         }

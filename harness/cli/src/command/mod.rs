@@ -1,6 +1,7 @@
 //! One file per subcommand.
 
 mod check;
+mod completions;
 mod demo;
 pub(crate) mod demo_worker;
 mod doctor;
@@ -8,6 +9,7 @@ mod explain;
 mod explore;
 mod init;
 mod list;
+mod man;
 mod mark;
 mod merge;
 mod provider;
@@ -16,10 +18,11 @@ mod report;
 mod run;
 mod selftest;
 
-use std::process::ExitCode as ProcessExitCode;
-
 use clap::Subcommand;
 use killpoint::model::ExitCode;
+
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
 
 /// What killpoint can be asked for.
 #[derive(Debug, Subcommand)]
@@ -44,12 +47,16 @@ pub(crate) enum Command {
     Merge(merge::Merge),
     /// List what can be named
     List(list::List),
-    /// Explain a name: a fault, boundary, invariant, dialect, ledger, format, plan or scenario
+    /// Explain a name or the code of an error: what it means, why, and what to do
     Explain(explain::Explain),
     /// Run the fake provider by itself, with a control port
     Provider(provider::Provider),
     /// Name a boundary from a shell; does nothing outside a trial
     Mark(mark::Mark),
+    /// Print a script that completes the command line in a shell
+    Completions(completions::Completions),
+    /// Print the manual page, or write those of all commands
+    Man(man::Man),
     /// Prove the alarm: workers that are wrong on purpose must turn red, the right one must not
     Selftest(selftest::Selftest),
 }
@@ -71,6 +78,8 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Provider(command) => command.run(),
             Self::Mark(command) => command.run(),
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(),
             Self::Selftest(command) => command.run(),
         }
     }
@@ -83,17 +92,6 @@ pub(crate) fn after_help() -> String {
     format!("Exit codes:\n{}", rows.join("\n"))
 }
 
-/// Prints what clap says; help and version are no errors.
-pub(crate) fn usage_error(error: &clap::Error) -> ProcessExitCode {
-    // A closed pipe is nobody's problem.
-    let _ = error.print();
-    if error.use_stderr() {
-        ProcessExitCode::from(ExitCode::InvalidConfig.code())
-    } else {
-        ProcessExitCode::SUCCESS
-    }
-}
-
 /// The runtime in which trials run.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode> {
     match tokio::runtime::Runtime::new() {
@@ -104,7 +102,7 @@ pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> Result<T, ExitCode
             Ok(value)
         }
         Err(error) => {
-            crate::show::complain(&format!("can't start threads: {error}"));
+            Diagnosed::one(Code::NoThreads, &format!("can't start threads: {error}")).complain();
             Err(ExitCode::SetupFailed)
         }
     }

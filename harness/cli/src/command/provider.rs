@@ -7,6 +7,8 @@ use killpoint::model::ExitCode;
 use killpoint::provider::{Ready, StandaloneOptions, standalone};
 
 use super::block_on;
+use crate::code::Code;
+use crate::diagnostics::Diagnosed;
 use crate::show;
 
 /// Arguments of `provider`.
@@ -33,7 +35,7 @@ impl Provider {
         match block_on(standalone(options, announce)) {
             Ok(Ok(())) => ExitCode::Holds,
             Ok(Err(error)) => {
-                show::complain(&error.to_string());
+                Diagnosed::one(Code::ProviderFailed, &error.to_string()).complain();
                 ExitCode::SetupFailed
             }
             Err(code) => code,

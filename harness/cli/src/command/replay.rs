@@ -9,6 +9,7 @@ use killpoint::{RunRequest, Strategy, worker_id};
 
 use super::demo_worker::{self, Variant};
 use super::run::{CONFIG, load_config};
+use crate::code::Code;
 use crate::diagnostics::Diagnosed;
 use crate::invocation::{Selection, Shown, folder_or_default, scenario, worker_line};
 use crate::preamble::Environment;
@@ -72,8 +73,15 @@ impl Replay {
         if Path::new(&self.what).is_file() {
             return Ok((scenario(&self.what)?, Target::Config, None));
         }
+        if !self.what.trim_start().starts_with("kp") {
+            let what = format!(
+                "`{}` is neither a replay token nor a file; copy the token whole, it begins with kp1:, or name a scenario file",
+                self.what
+            );
+            return Err(Diagnosed::one(Code::BadToken, &what));
+        }
         let token =
-            Token::decode(&self.what).map_err(|error| Diagnosed::one("bad-token", &error.to_string()))?;
+            Token::decode(&self.what).map_err(|error| Diagnosed::one(Code::BadToken, &error.to_string()))?;
         Ok((token.plan, token.target, token.settings_id))
     }
 
@@ -86,7 +94,7 @@ impl Replay {
             Target::Demo { .. } if self.config.is_some() => {
                 let what =
                     "the token is of the built-in worker, and --config names another one; leave --config out";
-                Err(Diagnosed::one("two-workers", what))
+                Err(Diagnosed::one(Code::TwoWorkers, what))
             }
             Target::Demo { bug } => {
                 let words = bug.as_ref().map(|bug| format!(" --bug {bug}")).unwrap_or_default();

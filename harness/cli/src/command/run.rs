@@ -6,6 +6,7 @@ use clap::Args;
 use killpoint::model::{ExitCode, Settings};
 use killpoint::{RunRequest, scenarios};
 
+use crate::code::Code;
 use crate::diagnostics::Diagnosed;
 use crate::gate::Gate;
 use crate::invocation::{Selection, Shown, boundaries_beside, regressions_beside, worker_line};
@@ -75,12 +76,12 @@ impl Run {
         }
         if self.config.is_some() {
             return Err(Diagnosed::one(
-                "two-workers",
+                Code::TwoWorkers,
                 "a command after `--` and --config both name a worker; give one",
             ));
         }
         let cwd = std::env::current_dir().map_err(|error| {
-            Diagnosed::one("no-folder", &format!("the current folder can't be read: {error}"))
+            Diagnosed::one(Code::NoFolder, &format!("the current folder can't be read: {error}"))
         })?;
         let replay = killpoint::replay_of_command(&self.command);
         Ok((scenarios::bare_settings(self.command.clone(), cwd), replay))

@@ -346,6 +346,7 @@ mod tests {
             duration_ms: took.as_millis() as u64,
             drawn: false,
             shard: None,
+            source: None,
         }
     }
 

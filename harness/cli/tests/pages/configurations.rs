@@ -38,9 +38,9 @@ fn every_yaml_block_is_a_part_of_a_manifest() {
     assert!(!blocks.is_empty());
     for Block { place, text, .. } in blocks {
         let is_part = |indent: usize| {
-            let start = format!("\n{:indent$}", "");
-            let indented = format!("{start}{}\n", text.trim_end().replace('\n', &start));
-            manifests.iter().any(|manifest| manifest.contains(&indented))
+            let indent = " ".repeat(indent);
+            let indented = text.lines().map(|line| indent.clone() + line + "\n").collect::<String>();
+            manifests.iter().any(|manifest| manifest.contains(&format!("\n{indented}")))
         };
         assert!((0..=8).any(is_part), "{place}: no manifest in `deploy` has this\n{text}");
     }

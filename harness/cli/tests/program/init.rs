@@ -132,7 +132,7 @@ fn doctor_says_what_is_wrong_with_a_configuration() {
     bench
         .killpoint(&["doctor", "--config", "kilpoint.toml"])
         .exits(InvalidConfig)
-        .complains(&["did you mean `./killpoint.toml`?"]);
+        .complains(&["did you mean `killpoint.toml`?"]);
     bench.file("killpoint.toml", "[worker]\ncommand = [\"no-such-program\"]\n");
     bench.killpoint(&["doctor"]).exits(SetupFailed).says(&[
         "[broken] worker.command",

@@ -25,4 +25,5 @@ mod reports;
 mod safety;
 mod second_language;
 mod shards;
+mod shells;
 mod workers;

@@ -1,37 +1,9 @@
-//! Help, `list` and `explain`.
+//! `list` and `explain`.
 
 use killpoint::model::ExitCode::Holds;
 use serde_json::Value;
 
 use crate::bench::Bench;
-
-#[test]
-fn the_help_of_every_command() {
-    let bench = Bench::new();
-    let commands = [
-        "", "demo", "init", "doctor", "run", "explore", "replay", "check", "report", "merge", "list",
-        "explain", "provider", "mark", "selftest",
-    ];
-    for command in commands {
-        let words: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
-        let said = bench.killpoint(&words).exits(Holds);
-        assert_eq!(said.err, "");
-        let name = if command.is_empty() { "killpoint" } else { command };
-        insta::assert_snapshot!(format!("help_{name}"), said.out);
-    }
-}
-
-#[test]
-fn every_command_has_a_help_that_is_tested() {
-    let said = Bench::new().killpoint(&["--help"]).exits(Holds);
-    let listed = said.out.lines().skip_while(|line| *line != "Commands:").skip(1);
-    let listed: Vec<&str> = listed.take_while(|line| !line.is_empty()).filter_map(first_word).collect();
-    let tested = [
-        "demo", "init", "doctor", "run", "explore", "replay", "check", "report", "merge", "list", "explain",
-        "provider", "mark", "selftest", "help",
-    ];
-    assert_eq!(listed, tested);
-}
 
 /// The name in a line of a list; continued lines are indented further.
 fn first_word(line: &str) -> Option<&str> {
@@ -48,16 +20,23 @@ fn every_name_that_is_listed_is_explained() {
     assert_eq!(
         kinds,
         [
+            "commands",
             "scenarios",
             "kinds",
             "faults",
             "boundaries",
+            "canonical",
             "invariants",
             "dialects",
             "ledgers",
+            "presets",
+            "needs",
             "formats",
             "plans",
-            "profiles"
+            "profiles",
+            "verdicts",
+            "exit-codes",
+            "diagnostics"
         ]
     );
     for kind in kinds {
@@ -84,4 +63,31 @@ fn a_kind_of_fault_is_explained_by_its_id_and_by_its_name() {
     let name = by_id.out.split(' ').next().unwrap();
     assert_eq!(bench.killpoint(&["explain", name]).exits(Holds).out, by_id.out);
     assert_eq!(bench.killpoint(&["explain", "k07"]).exits(Holds).out, by_id.out);
+}
+
+#[test]
+fn boundaries_are_explained_by_what_they_are_an_occurrence_of() {
+    let bench = Bench::new();
+    bench
+        .killpoint(&["explain", "provider:committed#2"])
+        .exits(Holds)
+        .says(&["provider (source of boundaries)"]);
+    bench
+        .killpoint(&["explain", "mark:anything[job-7]#1"])
+        .exits(Holds)
+        .says(&["mark (source of boundaries)"]);
+    bench.killpoint(&["explain", "item-claimed#2"]).exits(Holds).says(&["item-claimed (canonical boundary)"]);
+}
+
+#[test]
+fn a_name_of_several_kinds_is_explained_as_each_of_them() {
+    let bench = Bench::new();
+    // A need, a kind of ledgers' page, a source of boundaries: whoever asks may mean any.
+    let said = bench.killpoint(&["explain", "ledger"]).exits(Holds);
+    assert!(
+        said.out.contains("ledger (source of boundaries)")
+            && said.out.contains("ledger (need of a scenario)")
+    );
+    let upper = bench.killpoint(&["explain", "Unknown-Key"]).exits(Holds);
+    assert!(upper.out.starts_with("unknown-key (code of a diagnostic)"), "{}", upper.out);
 }

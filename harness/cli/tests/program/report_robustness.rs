@@ -273,7 +273,7 @@ fn a_violation_points_at_the_line_that_its_plan_comes_from() {
     bench.file("one-kill.toml", scenario);
     let script = bench.path("worker.py").display().to_string();
     let kill = ["--boundary", "provider:committed#1"];
-    let runs: [(&str, Vec<&str>, Option<(&str, u64)>); 4] = [
+    let runs = [
         ("file", vec!["run", "--scenario", "one-kill.toml"], Some(("one-kill.toml", 3))),
         ("replay", vec!["replay", "one-kill.toml"], Some(("one-kill.toml", 3))),
         ("sweep", [&["run"], &kill[..]].concat(), Some(("killpoint.toml", 3))),

@@ -7,9 +7,9 @@ use std::process::{Command as Process, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use killpoint_model::Entry;
 use killpoint_model::ledger::LedgerRow;
 use killpoint_model::settings::{CommandSettings, LedgerSettings};
+use killpoint_model::{Entry, json_words};
 
 use super::{Ledger, Read, Reading, canonical};
 use crate::template::Templates;
@@ -65,7 +65,8 @@ impl Ledger for Command {
 fn row_of(line: &str, settings: &LedgerSettings) -> Result<LedgerRow, String> {
     let bad =
         |why: &str| format!("ledger command: line `{}`: {why}", line.chars().take(120).collect::<String>());
-    let mut value: serde_json::Value = serde_json::from_str(line).map_err(|error| bad(&error.to_string()))?;
+    let mut value: serde_json::Value =
+        serde_json::from_str(line).map_err(|error| bad(&json_words(&error)))?;
     let object = value.as_object_mut().ok_or_else(|| bad("it is no JSON object"))?;
     let word = object
         .get("state")
@@ -80,7 +81,7 @@ fn row_of(line: &str, settings: &LedgerSettings) -> Result<LedgerRow, String> {
         object.insert("execution".into(), execution.as_str().into());
     }
     object.retain(|_, value| !value.is_null());
-    serde_json::from_value(value).map_err(|error| bad(&error.to_string()))
+    serde_json::from_value(value).map_err(|error| bad(&json_words(&error)))
 }
 
 fn run(command: &CommandSettings, templates: &Templates) -> Result<String, String> {
@@ -164,7 +165,7 @@ mod tests {
         let reader =
             super::super::LedgerReader::new(&settings, None, &templates, &folder.path().join("scratch"));
         let reader = reader.ok_or("no reader")?;
-        let copy = reader.copy().map_err(|error| error.to_string())?;
+        let copy = reader.copy(false).map_err(|error| error.to_string())?;
         let (view, _) = reader.read(&copy, true);
         view.error.map_or(Ok(view.rows.unwrap_or_default()), Err)
     }

@@ -61,6 +61,15 @@ pub trait Ledger: Sync + std::fmt::Debug {
     /// What must be copied, as absolute paths: files, or directories with all that is in them.
     fn sources(&self, settings: &LedgerSettings, templates: &Templates) -> Vec<PathBuf>;
 
+    /// Takes out of the copy what no living process can see yet, such as a transaction whose commit is half done: the
+    /// worker may die before it is done, and the others go on without it. Gives whether there was nothing such.
+    ///
+    /// # Errors
+    /// What the file system says.
+    fn trim_to_the_living(&self, _sources: &[PathBuf], _copy: &Path) -> std::io::Result<bool> {
+        Ok(true)
+    }
+
     /// Reads the copy.
     ///
     /// # Errors
@@ -88,6 +97,9 @@ pub struct LedgerReader {
 #[derive(Debug)]
 pub struct Copy {
     folder: PathBuf,
+    /// Whether nothing was being written that the living could not see yet: it can come to be seen without a change of
+    /// the files that a signature is made of.
+    pub is_quiet: bool,
 }
 
 impl LedgerReader {
@@ -123,11 +135,12 @@ impl LedgerReader {
         }
     }
 
-    /// Copies the sources. The worker's tree must stand still, or be dead.
+    /// Copies the sources. The worker's tree must stand still, in which case the copy is what the `living` see of it, or
+    /// be dead: then it is what the next life will find.
     ///
     /// # Errors
     /// What the file system says.
-    pub fn copy(&self) -> std::io::Result<Copy> {
+    pub fn copy(&self, living: bool) -> std::io::Result<Copy> {
         if self.scratch.exists() {
             std::fs::remove_dir_all(&self.scratch)?;
         }
@@ -140,7 +153,8 @@ impl LedgerReader {
                 state::copy_file(source, &target)?;
             }
         }
-        Ok(Copy { folder: self.scratch.clone() })
+        let is_quiet = !living || self.ledger.trim_to_the_living(&self.sources, &self.scratch)?;
+        Ok(Copy { folder: self.scratch.clone(), is_quiet })
     }
 
     /// Names and values by a query on a fresh copy; the tree may run, because single values are read.
@@ -148,7 +162,7 @@ impl LedgerReader {
     /// # Errors
     /// The store's own words.
     pub fn named_values(&self, query: &str) -> Result<BTreeMap<String, f64>, String> {
-        let copy = self.copy().map_err(|error| error.to_string())?;
+        let copy = self.copy(false).map_err(|error| error.to_string())?;
         let name = self.sources.first().and_then(|path| path.file_name()).unwrap_or_default();
         sqlite::named_values(&copy.folder.join(name), query)
     }

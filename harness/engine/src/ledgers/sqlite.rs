@@ -1,6 +1,7 @@
 //! SQLite databases, through a query that gives canonical columns.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use killpoint_model::Entry;
@@ -10,6 +11,8 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 
 use super::{Ledger, Read, Reading, canonical};
+use crate::store::Database;
+use crate::store::wal::visible;
 use crate::template::Templates;
 
 /// Rows of a mapping that are read at most.
@@ -40,6 +43,16 @@ impl Ledger for Sqlite {
         let path = templates.fill(settings.path.as_deref().unwrap_or_default());
         // The -shm file is an index over the -wal that every first reader rebuilds; copied, it could be stale.
         ["", "-wal", "-journal"].iter().map(|end| PathBuf::from(format!("{path}{end}"))).collect()
+    }
+
+    fn trim_to_the_living(&self, sources: &[PathBuf], copy: &Path) -> std::io::Result<bool> {
+        let Some(path) = sources.first() else { return Ok(true) };
+        let copied = Database::new(copy.join(path.file_name().unwrap_or_default())).wal();
+        let Some(seen) = visible(&Database::new(path.clone()).shm(), &copied)? else { return Ok(true) };
+        if seen.end_bytes < std::fs::metadata(&copied)?.len() {
+            File::options().write(true).open(&copied)?.set_len(seen.end_bytes)?;
+        }
+        Ok(!seen.is_being_written)
     }
 
     fn read(&self, reading: &Reading<'_>) -> Result<Read, String> {
@@ -212,13 +225,11 @@ pub fn column_words(path: &Path, found: &mut BTreeSet<String>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use killpoint_model::Settings;
     use killpoint_model::settings::LedgerQuery;
 
     type Outcome = Result<(), Box<dyn std::error::Error>>;
 
     fn settings(query: &str) -> LedgerSettings {
-        let _ = Settings::default();
         LedgerSettings {
             kind: "sqlite".into(),
             path: Some("{state}/l.db".into()),
@@ -233,15 +244,52 @@ mod tests {
     }
 
     fn read(settings: &LedgerSettings, state: &Path, must_exist: bool) -> Result<Read, String> {
+        read_of(settings, state, must_exist, false)
+    }
+
+    fn read_of(
+        settings: &LedgerSettings,
+        state: &Path,
+        must_exist: bool,
+        living: bool,
+    ) -> Result<Read, String> {
         let mut templates = Templates::default();
         templates.set("state", state.display().to_string());
         let scratch = state.join("copy");
         let reader =
             super::super::LedgerReader::new(settings, None, &templates, &scratch).ok_or("no reader")?;
-        let copy = reader.copy().map_err(|error| error.to_string())?;
+        let copy = reader.copy(living).map_err(|error| error.to_string())?;
         let reading =
             Reading { settings, copy: &copy.folder, templates: &templates, settle_query: None, must_exist };
         Sqlite.read(&reading)
+    }
+
+    #[test]
+    fn a_commit_that_is_half_done_is_there_for_the_dead_and_not_for_the_living() -> Outcome {
+        let folder = tempfile::tempdir()?;
+        let db = Connection::open(folder.path().join("l.db"))?;
+        db.pragma_update(None, "journal_mode", "wal")?;
+        db.execute_batch("create table jobs (id text, status text); insert into jobs values ('a', 'done')")?;
+        let settings = settings("select id as action, status as state from jobs");
+        let seen = |living| {
+            read_of(&settings, folder.path(), true, living).map(|read| read.rows.map(|rows| rows.len()))
+        };
+        assert_eq!((seen(true)?, seen(false)?), (Some(1), Some(1)));
+        let index = folder.path().join("l.db-shm");
+        let before = std::fs::read(&index)?;
+        db.execute_batch("insert into jobs values ('b', 'done')")?;
+        assert_eq!((seen(true)?, seen(false)?), (Some(2), Some(2)));
+        // As it is between the write to the log and that to the index: all of it was in the log.
+        std::os::unix::fs::FileExt::write_all_at(
+            &File::options().write(true).open(&index)?,
+            &before[..96],
+            0,
+        )?;
+        assert_eq!((seen(true)?, seen(false)?), (Some(1), Some(2)));
+        // Between the writes to the two headers nobody can read it before it is recovered.
+        std::os::unix::fs::FileExt::write_all_at(&File::options().write(true).open(&index)?, &[7; 4], 8)?;
+        assert_eq!((seen(true)?, seen(false)?), (Some(2), Some(2)));
+        Ok(())
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! transaction. What follows the last of these was never committed, or is left from before a restart.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::{Database, StoreError};
@@ -69,8 +69,15 @@ impl Wal {
     /// What the file system says.
     pub(crate) fn read(path: &Path) -> io::Result<Option<Self>> {
         let mut reader = BufReader::new(File::open(path)?);
+        let Some((mut wal, sum)) = Self::read_header(&mut reader)? else { return Ok(None) };
+        wal.read_frames(&mut reader, sum)?;
+        Ok(Some(wal))
+    }
+
+    /// Reads the header; gives a log without commits, and the checksum that goes on from there.
+    fn read_header(reader: &mut impl Read) -> io::Result<Option<(Self, Checksum)>> {
         let mut header = [0; HEADER_BYTES];
-        if !fill(&mut reader, &mut header)? {
+        if !fill(reader, &mut header)? {
             return Ok(None);
         }
         let (magic, page_bytes) = (be32(&header, 0), be32(&header, 8));
@@ -82,9 +89,7 @@ impl Wal {
         }
         let mut salts = [0; 8];
         salts.copy_from_slice(&header[16..24]);
-        let mut wal = Self { salts, page_bytes, commits: Vec::new() };
-        wal.read_frames(&mut reader, sum)?;
-        Ok(Some(wal))
+        Ok(Some((Self { salts, page_bytes, commits: Vec::new() }, sum)))
     }
 
     fn read_frames(&mut self, reader: &mut impl Read, mut sum: Checksum) -> io::Result<()> {
@@ -197,11 +202,59 @@ impl DeadLog {
     }
 }
 
+/// What the living connections of a log see of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Visible {
+    /// Bytes of the log up to the end of the last commit.
+    pub(crate) end_bytes: u64,
+    /// Whether there is a frame after that: a transaction is being written.
+    pub(crate) is_being_written: bool,
+}
+
+/// What the living connections of a log see of it: up to the last commit that is in the index which they share. A commit
+/// is written to the log first, and put into the index when that is done; whoever dies in between has not committed
+/// for those who live on, and has for whoever opens the database when all are dead. `None` where the index is not
+/// there, is being written, or is that of another log: then all of it counts.
+/// (<https://www.sqlite.org/walformat.html>, sections 2.1 and 2.3.1)
+///
+/// # Errors
+/// What the file system says.
+pub(crate) fn visible(shm: &Path, wal: &Path) -> io::Result<Option<Visible>> {
+    /// The index begins with two equal headers, of which one is written after the other.
+    const INDEX_HEADER: usize = 48;
+    const LAST_FRAME: usize = 16;
+
+    if !shm.exists() || !wal.exists() {
+        return Ok(None);
+    }
+    let mut index = [0; 2 * INDEX_HEADER];
+    if !fill(&mut File::open(shm)?, &mut index)? {
+        return Ok(None);
+    }
+    let (header, again) = index.split_at(INDEX_HEADER);
+    let mut file = File::open(wal)?;
+    let log = Wal::read_header(&mut file)?;
+    let is_of = |log: &Wal| header == again && header[INITIALISED] != 0 && header[SALTS] == log.salts;
+    let Some(log) = log.map(|(log, _)| log).filter(is_of) else { return Ok(None) };
+    let end_bytes = log.frame_start(native32(header, LAST_FRAME).saturating_add(1));
+    let mut next = [0; FRAME_HEADER_BYTES];
+    file.seek(SeekFrom::Start(end_bytes))?;
+    let is_being_written = fill(&mut file, &mut next)? && next[8..16] == log.salts;
+    Ok(Some(Visible { end_bytes, is_being_written }))
+}
+
+/// Where the index says whether it is made, and which log it is about.
+const INITIALISED: usize = 12;
+const SALTS: std::ops::Range<usize> = 32..40;
+
+/// A number of the index, which is in the machine's own order; every caller has that many bytes.
+fn native32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
 /// How many frames of the log a checkpoint has taken up, by the index that the dead connections shared.
 fn backfilled(database: &Database, wal: &Wal) -> Result<u32, StoreError> {
-    /// Where the index holds: whether it is made, the salts, and the checkpointer's progress.
-    const INITIALISED: usize = 12;
-    const SALTS: std::ops::Range<usize> = 32..40;
+    /// Where the index holds the checkpointer's progress.
     const BACKFILLED: usize = 96;
     const BACKFILL_ATTEMPTED: usize = 128;
     const READ_BYTES: u64 = 136;
@@ -226,8 +279,7 @@ fn backfilled(database: &Database, wal: &Wal) -> Result<u32, StoreError> {
             "all commits of the log were checkpointed: it is about to be begun anew",
         ));
     }
-    let number = |at: usize| u32::from_ne_bytes([index[at], index[at + 1], index[at + 2], index[at + 3]]);
-    Ok(number(BACKFILLED).max(number(BACKFILL_ATTEMPTED)))
+    Ok(native32(&index, BACKFILLED).max(native32(&index, BACKFILL_ATTEMPTED)))
 }
 
 /// Takes the last commits of a dead database away.

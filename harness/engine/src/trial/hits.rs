@@ -228,11 +228,17 @@ impl Trial {
             return Ok((self.view.clone(), self.settle_value.clone()));
         }
         self.seen = signature;
-        blocking(move || {
-            let copy = reader.copy().map_err(|error| TrialError::from_io("copying the ledger", &error))?;
-            Ok(reader.read(&copy, must_exist))
+        let living = self.has_live_worker();
+        let (read, is_quiet) = blocking(move || {
+            let copy =
+                reader.copy(living).map_err(|error| TrialError::from_io("copying the ledger", &error))?;
+            Ok((reader.read(&copy, must_exist), copy.is_quiet))
         })
-        .await
+        .await?;
+        if !is_quiet {
+            self.seen = Signature::default();
+        }
+        Ok(read)
     }
 
     /// Samples the ledger while the worker runs free, and does the fault that is due by what it shows.

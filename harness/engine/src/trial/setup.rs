@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use killpoint_model::Settings;
 use killpoint_model::event::{CommandRole, EventKind};
 use killpoint_model::history::line_of;
 use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::settings::CommandSettings;
+use killpoint_model::{Settings, json_words};
 
 use super::drive::Goal;
 use super::worker::{Start, Worker, tail};
@@ -28,7 +28,8 @@ pub(super) fn provider_snapshot(settings: &Settings) -> Result<Vec<ProviderEvent
     let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
     lines
         .map(|(index, line)| {
-            serde_json::from_str(line).map_err(|error| setup(format!("line {}: {error}", index + 1)))
+            serde_json::from_str(line)
+                .map_err(|error| setup(format!("line {}: {}", index + 1, json_words(&error))))
         })
         .collect()
 }

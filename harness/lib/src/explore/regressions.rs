@@ -9,9 +9,11 @@ use killpoint_scenarios::search::{Space, regression_toml, stale};
 use killpoint_scenarios::{bind, load_scenario};
 
 use super::{Search, first_violated};
+use crate::code::Code;
 use crate::error::RunError;
 use crate::progress::Progress;
 use crate::run::Runner;
+use crate::text_file::read_text;
 
 /// Files that are read at most.
 const FILES_MAX: usize = 1000;
@@ -34,13 +36,13 @@ pub(crate) fn stored(folder: &Path) -> Result<Vec<(PathBuf, Plan)>, RunError> {
     if files.len() > FILES_MAX {
         let what =
             format!("{} holds more than {FILES_MAX} regressions; run them as scenarios", folder.display());
-        return Err(RunError::Invalid(vec![Diagnostic::error("too-many-regressions", what)]));
+        return Err(RunError::Invalid(vec![Diagnostic::error(Code::TooManyRegressions, what)]));
     }
     files.into_iter().map(|file| read(&file).map(|plan| (file, plan))).collect()
 }
 
 fn read(file: &Path) -> Result<Plan, RunError> {
-    let text = fs::read_to_string(file).map_err(|error| RunError::File { path: file.to_owned(), error })?;
+    let text = read_text(file).map_err(|unreadable| RunError::Invalid(vec![unreadable.problem]))?;
     let loaded = load_scenario(&text, &file.display().to_string(), &crate::catalog());
     let errors: Vec<Diagnostic> = loaded
         .diagnostics

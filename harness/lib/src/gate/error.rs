@@ -6,14 +6,16 @@ use std::path::PathBuf;
 
 use killpoint_model::Diagnostic;
 
+use crate::code::Code;
 use crate::error::RunError;
+use crate::text_file::Unreadable;
 
 /// A gate that could not be carried through. Its `Debug` is the same text as its `Display`, because that is what
 /// `unwrap` and a test that returns a `Result` print.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum GateError {
-    /// A file or folder can't be read.
+    /// The current folder can't be read.
     #[error("{}: {error}", .path.display())]
     Unreadable {
         /// Which.
@@ -81,8 +83,13 @@ pub(super) fn problems(diagnostics: Vec<Diagnostic>, text: &str) -> Vec<Problem>
     diagnostics.into_iter().map(|diagnostic| Problem { place: place(&diagnostic), diagnostic }).collect()
 }
 
+/// A file that gives no text.
+pub(super) fn unreadable(Unreadable { problem, text }: Unreadable) -> GateError {
+    GateError::Invalid(problems(vec![problem], &text))
+}
+
 /// One problem that points into no file.
-pub(super) fn one(code: &str, message: &str) -> GateError {
+pub(super) fn one(code: Code, message: &str) -> GateError {
     GateError::Invalid(problems(vec![Diagnostic::error(code, message)], ""))
 }
 
@@ -100,7 +107,7 @@ mod tests {
     fn a_problem_names_file_line_and_advice() {
         let text = "é = 1\n[worker]\nößcomand = 1\n";
         let start = text.find("comand").unwrap();
-        let diagnostic = Diagnostic::error("unknown-key", "unknown key `comand`")
+        let diagnostic = Diagnostic::error(killpoint_scenarios::Code::UnknownKey, "unknown key `comand`")
             .with_help("did you mean `command`?")
             .at("k.toml", Some(Span { start, end: start + 6 }));
         let error = GateError::Invalid(problems(vec![diagnostic], text));
@@ -114,12 +121,12 @@ mod tests {
     #[test]
     fn what_the_run_refuses_is_shown_in_full() {
         let refused = RunError::Invalid(vec![
-            Diagnostic::error("bad-parameter", "late: fault `x`: no"),
-            Diagnostic::error("unknown-mark", "no such mark"),
+            Diagnostic::error(Code::BadParameter, "late: fault `x`: no"),
+            Diagnostic::error(Code::UnknownBoundary, "no such mark"),
         ]);
         assert_eq!(
             GateError::from(refused).to_string(),
-            "late: fault `x`: no [bad-parameter]\nno such mark [unknown-mark]"
+            "late: fault `x`: no [bad-parameter]\nno such mark [unknown-boundary]"
         );
     }
 }

@@ -97,13 +97,15 @@ impl Schedule {
 }
 
 fn kill(at: &str) -> Result<FaultAt, Diagnosed> {
-    let at = at.parse().map_err(|error| Diagnosed::one("unknown-boundary", &format!("{error}")))?;
+    let at =
+        at.parse().map_err(|error| Diagnosed::one(killpoint::Code::UnknownBoundary, &format!("{error}")))?;
     Ok(FaultAt { at, fault: Fault::named("kill") })
 }
 
 fn rule(name: &str, nth: Option<u32>) -> Result<Rule, Diagnosed> {
-    let named = killpoint::model::named_plan::find(name)
-        .ok_or_else(|| Diagnosed::one("unknown-plan", &format!("nobody knows the plan `{name}`")))?;
+    let named = killpoint::model::named_plan::find(name).ok_or_else(|| {
+        Diagnosed::one(killpoint::scenarios::Code::UnknownWord, &format!("nobody knows the plan `{name}`"))
+    })?;
     let matches = Match { operation: Some("create".into()), nth, ..Match::default() };
     Ok(Rule { id: "plan".into(), matches, plan: named.plan, times: None })
 }
