@@ -76,9 +76,9 @@ fn run_page(steps: &[Step]) {
 }
 
 /// The same command, done sooner: a whole sweep is narrowed to one boundary, and the selftest, or a profile, which
-/// chooses its trials itself, to its help.
+/// chooses its trials itself, or a proposal where there is a configuration already, to its help.
 fn narrowed(command: &str) -> String {
-    if command.contains("--profile") {
+    if command.contains("--profile") || command.starts_with("killpoint init") {
         return format!("{command} --help");
     }
     let selects = ["--boundary", "--scenario", "--strategy"].iter().any(|flag| command.contains(flag));
@@ -112,7 +112,9 @@ impl Fixture {
         fixture.program("worker", &worker);
         let config = "[worker]\ncommand = [\"./worker\"]\n\
                       env = { PROVIDER_URL = \"{provider.rest}\", STATE_DIR = \"{state}\", WORKER_DB = \"{state}/l.db\" }\n";
-        fs::write(at("killpoint.toml"), config).unwrap();
+        for name in ["killpoint.toml", "other.toml"] {
+            fs::write(at(name), config).unwrap();
+        }
         fixture
     }
 
