@@ -151,7 +151,7 @@ fn what_can_not_be_replayed_is_refused_with_the_reason() {
         ("kp2:abc", "version 2"),
         ("kp1:abc", "damaged"),
         ("kp1:", "damaged"),
-        ("nothing-of-the-kind", "no replay token"),
+        ("nothing-of-the-kind", "neither a replay token nor a file"),
     ] {
         bench.killpoint(&["replay", token]).exits(InvalidConfig).never_panics().complains(&[why]);
     }

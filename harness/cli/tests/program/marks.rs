@@ -27,7 +27,7 @@ fn a_mark_that_nobody_answers_is_an_error() {
     let mut command = bench.command(&["mark", "item-claimed"]);
     end_of(started(command.env("KILLPOINT_SOCKET", bench.path("nobody"))))
         .exits(SetupFailed)
-        .complains(&["error:", "nobody"]);
+        .complains(&["error[mark-failed]", "nobody"]);
 }
 
 #[test]
