@@ -14,6 +14,7 @@ use killpoint_model::{Entry, Verdict};
 
 pub(crate) use self::block::quoted;
 pub(crate) use self::closing::folded;
+pub(crate) use self::gate::quoted_gate;
 use self::page::{Page, Tone, span};
 use crate::{Format, Options, Tally, View};
 

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::data::{Data, LeftOut};
 use super::escape::json_in_script;
-use crate::terminal::{counted, duration, events_text};
+use crate::terminal::{counted, duration, events_text, quoted_gate};
 use crate::{Boundary, Detail, NotShown, Options, Precision, Row, View};
 
 /// Most sentences of one list; what is left out is counted.
@@ -52,6 +52,8 @@ pub(super) struct Page<'a> {
     /// The verdict, as trials have one.
     verdict: Option<Verdict>,
     exit: ExitCode,
+    /// Known failures and changed boundaries, in the words of the terminal; empty where there is nothing to say.
+    gate: Vec<String>,
     left_out: LeftOut,
     policy: String,
     style: &'static str,
@@ -72,6 +74,7 @@ impl<'a> Page<'a> {
             options,
             verdict: Some(view.verdict),
             exit: view.exit_code(),
+            gate: quoted_gate(view).lines().map(str::to_owned).collect(),
             left_out: data.left_out,
             policy,
             style: STYLE,

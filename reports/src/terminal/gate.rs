@@ -7,9 +7,24 @@ use killpoint_model::known::{Baseline, BaselineUpdate, KnownFailure, SeenFailure
 
 use super::page::{Page, Tone, span};
 use super::{counted, more};
+use crate::View;
 
 /// Most entries of one list.
 const ENTRIES_MAX: usize = 20;
+
+/// Columns where another format quotes this.
+const QUOTED_COLUMNS: usize = 100;
+
+/// What there is to say of both as plain clean text, for formats that quote it; empty where there is nothing.
+pub(crate) fn quoted_gate(view: &View) -> String {
+    let mut out = Vec::new();
+    let mut page = Page::new(&mut out, QUOTED_COLUMNS, false);
+    let known = view.baseline.as_ref().map_or(Ok(()), |known| baseline(&mut page, known));
+    let written =
+        known.and_then(|()| view.changed.as_ref().map_or(Ok(()), |record| changed(&mut page, record)));
+    debug_assert!(written.is_ok(), "writing into memory does not fail");
+    String::from_utf8_lossy(&out).into_owned()
+}
 
 pub(super) fn baseline(page: &mut Page, baseline: &Baseline) -> io::Result<()> {
     let heading = format!("known failures of {}", baseline.file);

@@ -98,6 +98,16 @@ fn it_says_everything_that_the_view_says() {
 }
 
 #[test]
+fn known_failures_are_said_and_the_verdict_stays() {
+    let known = super::every::known();
+    let page = page(&super::every::view(&known));
+    let section = between(&page, "<h2 id=\"gate\">", "</section>");
+    assert!(section.contains("known failures of ") && section.contains("1 known violation"), "{section}");
+    assert!(page.contains("violated</h1>"));
+    assert!(!self::page(&super::every::view(&super::every::every_verdict())).contains("id=\"gate\""));
+}
+
+#[test]
 fn its_policy_names_its_own_script_and_style_and_nothing_else() {
     let view = View::new(&stored().record, &stored().histories);
     let page = page(&view);
