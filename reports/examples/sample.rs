@@ -25,10 +25,14 @@ fn main() -> Result<()> {
     let stored = stored::stored();
     let view = View::new(&stored.record, &stored.histories);
     for format in FORMATS {
-        let entry = format.entry();
-        // The example ends in `--report NAME=FILE`.
-        let (_, file) = entry.example.rsplit_once('=').ok_or_else(|| Error::other(entry.name))?;
-        write(*format, &view, &out.join(file))?;
+        let name = format.entry().name;
+        let end = match name {
+            "html" | "json" | "sarif" => name,
+            "junit" => "xml",
+            "markdown" => "md",
+            _ => "txt",
+        };
+        write(*format, &view, &out.join(format!("killpoint-{name}.{end}")))?;
     }
     let html = find("html").ok_or_else(|| Error::other("there is no format `html`"))?;
     write(html, &flood::flood(FLOOD_TRIALS), &out.join("ten-thousand-trials.html"))?;

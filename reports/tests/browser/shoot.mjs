@@ -20,6 +20,6 @@ async function shoot(name, file, viewport, hash, area) {
   await context.close();
 }
 
-await shoot('report.png', 'killpoint.html', { width: 1300, height: 1115 }, '#trial=0006-kill-at-provider-committed-1');
+await shoot('report.png', 'killpoint-html.html', { width: 1300, height: 1115 }, '#trial=0006-kill-at-provider-committed-1');
 await shoot('terminal.png', 'terminal.html', { width: 1000, height: 800 }, '', 'pre');
 await browser.close();
