@@ -31,7 +31,7 @@ static ENTRY: Entry = Entry {
                   to the checklist, where a profile has one, and what is missing of a merged run. Texts of the worker \
                   are code, so that none of them is markup, a link or a mention. It stays far below the size that \
                   GitHub takes, and says what it left out.",
-    example: "killpoint run --report markdown=\"$GITHUB_STEP_SUMMARY\"",
+    example: "killpoint run --report markdown=summary.md",
 };
 
 impl Format for Markdown {

@@ -332,7 +332,8 @@ impl Shown {
     /// The reports that were asked for, before anything is run: a misspelt format must not cost a run.
     pub(crate) fn targets(&self) -> Result<Targets, Diagnosed> {
         let one = |text: &String| {
-            let (name, path) = text.split_once('=').ok_or_else(|| {
+            let parts = text.split_once('=').filter(|(_, path)| !path.is_empty());
+            let (name, path) = parts.ok_or_else(|| {
                 Diagnosed::one(Code::BadReport, &format!("`{text}`: a report is FORMAT=PATH"))
             })?;
             let format = reports::find(name).ok_or_else(|| {

@@ -51,18 +51,19 @@ pub fn plans(space: &Space, families: &BTreeSet<Family>, coverage: &Coverage) ->
         .boxed()
 }
 
-/// The plan of one case. Of six in a row, two are a kill or a thing that the provider does, alone; two are something
-/// else alone, each kind of it once before any comes twice; one is two things of which the second tries the recovery from
+/// The plan of one case. Of seven in a row, two are a kill or a thing that the provider does, alone; two are something
+/// else alone, each kind of it once before any comes twice; two are two things of which the second tries the recovery from
 /// the first; each kind in an order that the seed gives. The last one, and each for which no such plan is left, is
 /// made of a random few of the space's families, and more often of what no trial has shown yet. The same arguments give
 /// the same plan.
 pub fn next_plan(space: &Space, coverage: &Coverage, seed: u64, case: u32) -> Plan {
-    let (round, place) = (case / 6, case % 6);
+    let (round, place) = (case / 7, case % 7);
     let twice = round.saturating_mul(2) + place / 2;
     let single = match place {
         0 | 2 => single_plan(space, coverage, seed, SingleKind::Plain, twice),
         1 | 3 => single_plan(space, coverage, seed, SingleKind::Other, twice),
-        4 => single_plan(space, coverage, seed, SingleKind::Pair, round),
+        4 => single_plan(space, coverage, seed, SingleKind::Recovery, round),
+        5 => single_plan(space, coverage, seed, SingleKind::Outcome, round),
         _ => None,
     };
     single.unwrap_or_else(|| {

@@ -18,9 +18,10 @@ pub(super) enum SingleKind {
     Plain,
     /// Anything else at a moment: first where an effect is there and the worker has not heard of it.
     Other,
-    /// Two things: a kill while an effect is unheard of and something in the recovery from it, or what the provider
-    /// does with the first request and a kill.
-    Pair,
+    /// A kill while an effect is unheard of, and something else in the recovery from it.
+    Recovery,
+    /// What the provider does with the first request, and a kill afterwards.
+    Outcome,
 }
 
 /// One of the plans that do a single thing; `None` after the last one, and for one that can't be done here.
@@ -31,13 +32,15 @@ pub(super) fn single_plan(
     kind: SingleKind,
     number: u32,
 ) -> Option<Plan> {
-    // What trials have shown must not change the order.
+    // What trials have shown must not change the order of those that can be counted.
     let menu = Menu::of(space, &space.families, &Coverage::default());
     let singles = Singles::of(space, &menu);
     let number = number as usize;
     let Single { group, shape, workers } = match kind {
         SingleKind::Plain => {
-            let order = shuffled((0..singles.plain()).collect(), seed, 0);
+            let (first, rest): (Vec<usize>, Vec<usize>) =
+                (0..singles.plain()).partition(|index| singles.comes_first(*index));
+            let order = [shuffled(first, seed, 0), shuffled(rest, seed, 1)].concat();
             singles.plain_one(*order.get(number)?)?
         }
         SingleKind::Other => {
@@ -45,10 +48,8 @@ pub(super) fn single_plan(
             let index = *shuffled((0..count).collect(), seed, 1).get(number.checked_rem(count)?)?;
             singles.other(index, number / count, seed)?.into()
         }
-        SingleKind::Pair if number.is_multiple_of(2) => {
-            shuffled(singles.in_recovery(), seed, 0).into_iter().nth(number / 2)?.into()
-        }
-        SingleKind::Pair => singles.after_an_outcome(number / 2, seed)?.into(),
+        SingleKind::Recovery => singles.in_recovery(coverage, seed, number)?.into(),
+        SingleKind::Outcome => singles.after_an_outcome(number, seed)?.into(),
     };
     let lacking = |part: &Part| matches!(part, Part::Fault { fault, .. } if coverage.lacks(&fault.name));
     let fits = |part: &Part| !lacking(part) && !is_out_of_place(&Plan::default(), part);
@@ -98,6 +99,15 @@ impl<'m> Singles<'m> {
     /// other actions.
     fn plain(&self) -> usize {
         self.kills() + self.rules() + 2 * self.shapes().len()
+    }
+
+    /// Whether a plain one is tried before the others: the first hit of each series, and what the provider does with the
+    /// first request. The others are mostly the same once more.
+    fn comes_first(&self, index: usize) -> bool {
+        match index.checked_sub(self.kills()) {
+            None => self.hits.get(index).is_some_and(|hit| hit.ordinal == 1),
+            Some(rule) => rule < self.menu.plans.items().len(),
+        }
     }
 
     fn kills(&self) -> usize {
@@ -171,11 +181,13 @@ impl<'m> Singles<'m> {
         Some(struck(stroke, first, hit))
     }
 
-    /// What the provider does with the first request, and a kill: each outcome once before any comes twice.
+    /// What the provider does with the first request, and a kill in the last third of the fault-free trial, when the
+    /// worker has most likely decided what became of it: each outcome once before any comes twice.
     fn after_an_outcome(&self, number: usize, seed: u64) -> Option<Group> {
         let plans = self.menu.plans.items();
         let index = *shuffled((0..plans.len()).collect(), seed, 1).get(number.checked_rem(plans.len())?)?;
-        let moments = shuffled(self.hits.to_vec(), seed, 2 + index);
+        let late = self.hits.len() - self.hits.len().div_ceil(3);
+        let moments = shuffled(self.hits[late..].to_vec(), seed, 2 + index);
         let hit = moments.get(number / plans.len())?;
         let mut group = self.rule(Some(1), 1, *plans.get(index)?);
         group.extend(struck(self.kill?, hit, hit));
@@ -187,21 +199,21 @@ impl<'m> Singles<'m> {
         self.hits.iter().find(|hit| hit.source == Some(Source::Provider) && hit.point == "committed")
     }
 
-    /// A kill while an effect is unheard of, and anything but a plain kill at what the next life reaches once: those
-    /// are the moments in which it takes stock.
-    fn in_recovery(&self) -> Vec<Group> {
-        let (Some(kill), Some(unheard_of)) = (self.kill, self.unheard_of()) else { return Vec::new() };
-        let once = self
-            .menu
-            .series
-            .values()
-            .filter(|last| last.ordinal == 1 && last.source != Some(Source::Provider));
-        let again: Vec<HitName> = once.map(|last| HitName { ordinal: 2, ..last.clone() }).collect();
-        let strokes = self.strokes.iter().filter(|stroke| stroke.place == Place::Anywhere);
-        let group = |stroke: &Stroke, at: &HitName| {
-            struck(kill, unheard_of, unheard_of).into_iter().chain(struck(stroke, at, at)).collect()
-        };
-        strokes.flat_map(|stroke| again.iter().map(move |at| group(stroke, at))).collect()
+    /// A kill while an effect is unheard of, and anything but a plain kill at a moment that only recovery makes, or that the
+    /// first life was not to see. What recovery makes is known from other trials only, so these have no order and no
+    /// end; one that comes twice is left out by whoever tries them.
+    fn in_recovery(&self, coverage: &Coverage, seed: u64, number: usize) -> Option<Group> {
+        let (kill, unheard_of) = (self.kill?, self.unheard_of()?);
+        let new = coverage.hits().filter(|hit| hit.ordinal == 1 && !self.hits.contains(hit)).cloned();
+        let once = self.menu.series.values().filter(|last| last.ordinal == 1).cloned();
+        let lookup = HitName::new(Source::Provider, "lookup", 1);
+        let moments: Vec<HitName> =
+            std::iter::once(lookup).chain(new).chain(once).filter(|hit| hit.point != PRODUCER_MARK).collect();
+        let strokes: Vec<&Stroke> =
+            self.strokes.iter().filter(|stroke| stroke.place == Place::Anywhere).copied().collect();
+        let stroke = *shuffled((0..strokes.len()).collect(), seed, number).first()?;
+        let at = shuffled(moments, seed, number).into_iter().next()?;
+        Some([struck(kill, unheard_of, unheard_of), struck(strokes[stroke], &at, &at)].concat())
     }
 
     /// Where something can be done.
@@ -227,10 +239,11 @@ mod tests {
         let count = match kind {
             SingleKind::Plain => all.plain(),
             SingleKind::Other => all.strokes.len() * space.hits.len(),
-            SingleKind::Pair => 2 * all.in_recovery().len().max(menu.plans.items().len() * space.hits.len()),
+            SingleKind::Outcome => menu.plans.items().len() * space.hits.len().div_ceil(3),
+            SingleKind::Recovery => 40,
         };
         let plan = |number| single_plan(space, &Coverage::default(), seed, kind, number);
-        assert_eq!(plan(count as u32), None, "it is the last one");
+        assert_eq!(plan(count as u32).is_some(), kind == SingleKind::Recovery, "it is the last one");
         (0..count as u32).filter_map(plan).collect()
     }
 
@@ -238,7 +251,7 @@ mod tests {
     fn each_is_there_once_in_an_order_that_the_seed_gives() {
         let space = fixture::space();
         let ids = |seed| {
-            let kinds = [SingleKind::Plain, SingleKind::Other, SingleKind::Pair];
+            let kinds = [SingleKind::Plain, SingleKind::Other, SingleKind::Outcome];
             let plans = kinds.into_iter().flat_map(|kind| singles(&space, seed, kind));
             plans.map(|plan| plan.content_id()).collect::<Vec<_>>()
         };
@@ -298,32 +311,46 @@ mod tests {
     }
 
     #[test]
-    fn pairs_try_recovery_and_a_restart_after_each_outcome() {
-        let mut space = fixture::space();
-        space.hits.insert(0, "mark:recovered#1".parse().unwrap());
-        let menu = Menu::of(&space, &space.families, &Coverage::default());
-        let plans = singles(&space, 5, SingleKind::Pair);
-        let (outcomes, recoveries): (Vec<&Plan>, Vec<&Plan>) =
-            plans.iter().partition(|plan| !plan.rules.is_empty());
-        for plan in &recoveries {
+    fn what_recovery_makes_is_struck_after_a_kill() {
+        let space = fixture::space();
+        let mut coverage = Coverage::default();
+        coverage.note(&fixture::history(vec![(2, fixture::hit("mark:recovered#1", None, true))]));
+        let plans: Vec<Plan> =
+            (0..60).filter_map(|n| single_plan(&space, &coverage, 5, SingleKind::Recovery, n)).collect();
+        assert!(plans.len() > 40, "{}", plans.len());
+        for plan in &plans {
             assert_eq!(plan.faults[0].at.to_string(), "provider:committed#1", "{plan:?}");
-            assert_eq!(plan.faults[0].fault, Fault::named("kill"));
+            assert!(plan.faults[0].fault == Fault::named("kill") && plan.faults.len() > 1, "{plan:?}");
+        }
+        let struck: BTreeSet<String> = plans.iter().map(|plan| plan.faults[1].at.to_string()).collect();
+        assert!(struck.contains("mark:recovered#1") && struck.contains("provider:lookup#1"), "{struck:?}");
+    }
+
+    #[test]
+    fn each_outcome_is_followed_by_a_late_kill_once_before_any_comes_twice() {
+        let space = fixture::space();
+        let menu = Menu::of(&space, &space.families, &Coverage::default());
+        let plans = singles(&space, 5, SingleKind::Outcome);
+        let first = plans[..menu.plans.items().len()].iter().map(|plan| format!("{:?}", plan.rules[0].plan));
+        assert_eq!(first.collect::<BTreeSet<_>>().len(), menu.plans.items().len());
+        let late = &space.hits[space.hits.len() - space.hits.len().div_ceil(3)..];
+        let kill =
+            |plan: &Plan| plan.faults[0].fault == Fault::named("kill") && late.contains(&plan.faults[0].at);
+        assert!(plans.iter().all(|plan| plan.faults.len() == 1 && kill(plan)));
+    }
+
+    #[test]
+    fn first_hits_and_first_requests_come_before_the_others() {
+        let space = fixture::space();
+        let menu = Menu::of(&space, &space.families, &Coverage::default());
+        let first = space.hits.iter().filter(|hit| hit.ordinal == 1).count() + menu.plans.items().len();
+        for plan in singles(&space, 5, SingleKind::Plain).iter().take(first) {
+            assert!(plan.faults.iter().all(|fault| fault.at.ordinal == 1), "{plan:?}");
             assert!(
-                plan.faults.len() > 1 && plan.faults[1..].iter().all(|fault| fault.at.ordinal == 2),
+                plan.rules.iter().all(|rule| rule.matches.nth == Some(1)) && plan.workers == 0,
                 "{plan:?}"
             );
         }
-        assert!(!recoveries.is_empty());
-        let first: BTreeSet<String> = outcomes[..menu.plans.items().len()]
-            .iter()
-            .map(|plan| format!("{:?}", plan.rules[0].plan))
-            .collect();
-        assert_eq!(first.len(), menu.plans.items().len());
-        assert!(
-            outcomes
-                .iter()
-                .all(|plan| plan.faults.len() == 1 && plan.faults[0].fault == Fault::named("kill"))
-        );
     }
 
     #[test]
