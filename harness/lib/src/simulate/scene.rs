@@ -41,6 +41,8 @@ impl SceneKind {
         let actions = vec![action("action-1", &["ann@example.com"], "hello 1")];
         let mut settings = Settings { actions, ..Settings::default() };
         settings.worker.restarts_max = 12;
+        // Time costs nothing here: whoever is still at work is never taken for stuck.
+        settings.settle.deadline_ms = 1_000_000;
         settings.provider.idempotency.dedupe = self == Self::Deduping;
         // Several workers and other actions are part of the space only where commands say how they are told.
         settings.worker.command.argv = vec!["worker".into(), "{worker}".into()];
