@@ -15,7 +15,8 @@ pub(super) fn a_fork_loop_stays_within_its_limit(containment: Containment) {
     let pid = f.sh(MANY);
     match f.slot.process_limit() {
         ProcessLimit::Watch => {
-            // The root may be reaped before the announcement; the order is not what matters.
+            // The root may be reaped before the announcement; the order is not what matters. Nor is how far the loop came: who
+            // watches is only sure to look sometime.
             let seen: Vec<SlotEvent> = (0..3).map(|_| f.event()).collect();
             assert!(
                 seen.iter().any(
@@ -36,9 +37,9 @@ pub(super) fn a_fork_loop_stays_within_its_limit(containment: Containment) {
             assert!((60..=most).contains(&left), "{limit}: {left}");
             assert_eq!(f.slot.kill_all().unwrap().reaped as usize, left + 1);
             assert_eq!(f.event(), SlotEvent::Emptied);
+            assert!(!f.path("all").exists());
         }
     }
-    assert!(!f.path("all").exists());
     assert_eq!(f.slot.kill_all().unwrap().survivors, 0);
     assert_eq!(f.output_of("echo fine").trim(), "fine");
 }
