@@ -29,6 +29,7 @@ use lookups::Lookups;
 use sorted::Sorted;
 use timeline::{Sender, Timeline, senders};
 use units::{Book, Unit};
+use wire::AttemptFact;
 
 /// Everything that invariants look at. Built by [`judge`](crate::judge()).
 #[derive(Debug)]
@@ -207,6 +208,18 @@ impl<'a> Facts<'a> {
         let connection = attempts[attempt].attempt.connection;
         let is_first = || !attempts[..attempt].iter().any(|other| other.attempt.connection == connection);
         self.held_connections.get(&connection).is_some_and(|from| *from < event) && is_first()
+    }
+
+    /// Whether the sender of a request acts as one that gave up on the answer to an earlier one: the client closed with
+    /// that answer unread, and what follows is what a lost answer permits, which is to ask first, or to send again
+    /// under a key that is enough. A client that reads no more than the status closes in the same way, so that this
+    /// alone says nothing.
+    pub(crate) fn gave_up(&self, unit: usize, before: &AttemptFact<'_>, again: &AttemptFact<'_>) -> bool {
+        let asked = || self.lookups.answered_between(unit, before.seq, again.seq);
+        let dedupes = self.settings.provider.idempotency.dedupe;
+        let key_is_enough = dedupes || self.settings.promise == Promise::AtLeastOnceKeyed;
+        let same_key = before.attempt.key.is_some() && before.attempt.key == again.attempt.key;
+        before.unread && ((key_is_enough && same_key) || asked())
     }
 
     /// When an event was recorded, in microseconds since the trial began.

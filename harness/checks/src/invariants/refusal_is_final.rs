@@ -16,8 +16,8 @@ if it were on its way.
 
 Right is an explicit failure with the provider's words after the first refusal. 408, 409, 425 and 429 are no refusals \
 for good; after 401 and 407 one more try with fresh credentials is right; a corrected request under another key is \
-another request; and a worker that died, whose time was over, or whose store failed before it could hear the refusal or write it down \
-may ask again. \
+another request; a worker that died, or whose store failed, before it could write the refusal down may ask again; and so \
+may one that gave up before it heard it, where it asks what became of the request first, or the key makes that safe. \
 (K25 failure-misclassified.)",
     example: "[[provider.rule]]\nmatch = { operation = \"create\" }\nplan = \"rejected\"",
 };
@@ -46,7 +46,7 @@ impl Invariant for RefusalIsFinal {
                 if group.iter().any(refused) {
                     looked.look();
                 }
-                let again = resends(facts, &group);
+                let again = resends(facts, index, &group);
                 if let Some((code, events)) = again {
                     let times = events.len() - 1;
                     let how_often = if times == 1 { "once".to_owned() } else { format!("{times} times") };
@@ -68,7 +68,7 @@ fn refused_for_good(fact: &AttemptFact<'_>) -> Option<(u16, u64)> {
 }
 
 /// The first refusal after which requests followed, with these.
-fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
+fn resends(facts: &Facts<'_>, unit: usize, group: &[usize]) -> Option<(u16, Vec<u64>)> {
     let mut credentials = 1;
     let mut last: Option<(u16, u64, &AttemptFact<'_>)> = None;
     let mut found: Option<(u16, Vec<u64>)> = None;
@@ -82,7 +82,7 @@ fn resends(facts: &Facts<'_>, group: &[usize]) -> Option<(u16, Vec<u64>)> {
                 credentials -= 1;
             } else if !corrected
                 // An answer may be written out to who gave up, died since the request, or lost its claim while it stood still.
-                && !before.unread
+                && !facts.gave_up(unit, before, fact)
                 && !facts.timeline.disturbed_between(before.seq, fact.seq)
                 && !facts.was_held_over(*index, said)
             {
@@ -155,17 +155,25 @@ mod tests {
     }
 
     #[test]
-    fn who_gave_up_before_the_answer_did_not_hear_the_refusal() {
-        let mut trial = answered(&[400]);
-        let attempt = 1;
-        trial.provider(ProviderEvent::Unread { attempt });
+    fn who_gave_up_before_the_answer_may_ask_and_send_again() {
+        let gave_up = || {
+            let mut trial = answered(&[400]);
+            trial.provider(ProviderEvent::Unread { attempt: 1 });
+            trial
+        };
+        let again = |trial: &mut Trial| judged(trial.deliver("bob@x", Some("k-deploy-42"), "deployed"));
+        assert_eq!(again(gave_up().look_up("k-deploy-42", &[])), Holds);
+        assert_eq!(again(answered(&[400]).look_up("k-deploy-42", &[])), Violated, "the refusal was read");
         assert_eq!(
-            judged(&mut trial.clone().deliver("bob@x", Some("k-deploy-42"), "deployed").clone()),
-            Holds
+            again(&mut gave_up()),
+            Violated,
+            "without a question it is as if the status had been read"
         );
-        let attempt = trial.send("bob@x", Some("k-deploy-42"), "deployed");
-        trial.reply(attempt, 400).deliver("bob@x", Some("k-deploy-42"), "deployed");
-        assert_eq!(judged(&mut trial), Violated, "the second refusal was read");
+        let mut keyed = Settings::default();
+        keyed.provider.idempotency.dedupe = true;
+        let mut trial = gave_up();
+        trial.deliver("bob@x", Some("k-deploy-42"), "deployed");
+        assert_eq!(status(&keyed, &trial.end(), NAME), Holds);
     }
 
     #[test]

@@ -39,7 +39,8 @@ impl Invariant for RetryAfterHonoured {
             for group in by_certain_action(facts, index) {
                 for pair in group.windows(2) {
                     let [before, after] = [pair[0], pair[1]].map(|at| &facts.book.wire.attempts[at]);
-                    if facts.was_held_over(pair[1], before.seq) {
+                    // Who gave up before the answer came does not know what it asked for.
+                    if facts.was_held_over(pair[1], before.seq) || facts.gave_up(index, before, after) {
                         continue;
                     }
                     let Some((asked_ms, waited_ms)) = waited(facts, before, after) else { continue };
@@ -59,8 +60,7 @@ impl Invariant for RetryAfterHonoured {
 
 /// What was asked for and what was waited, in milliseconds, where that says something about the worker.
 fn waited(facts: &Facts<'_>, before: &AttemptFact<'_>, after: &AttemptFact<'_>) -> Option<(u64, u64)> {
-    // Who closed without having read the answer may not know what it asked for.
-    let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429) && !before.unread)?;
+    let asked_ms = before.retry_after_ms.filter(|_| before.status() == Some(429))?;
     // The first byte: an answer may be parsed before its end is on record.
     let said = before.replying.into_iter().chain(before.end_seq).min()?;
     if said > after.seq || facts.timeline.disturbed_between(before.seq, after.seq) {
