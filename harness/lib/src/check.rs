@@ -105,30 +105,10 @@ pub(crate) mod tests {
     use super::*;
     use killpoint_model::Settings;
     use killpoint_model::checklist::{ProfileName, RunProfile};
-    use killpoint_model::run::RUN_VERSION;
     use killpoint_model::shard::{LackingShard, MergedRecord, MissingTrial, PlannedTrial, ShardRecord};
 
     pub(crate) fn record() -> RunRecord {
-        RunRecord {
-            format: "killpoint-run".into(),
-            version: RUN_VERSION,
-            killpoint: String::new(),
-            started_at_ms: 0,
-            command_line: Vec::new(),
-            settings: Settings::default(),
-            trials: Vec::new(),
-            warnings: Vec::new(),
-            interrupted: false,
-            verdict: Verdict::Inconclusive,
-            duration_ms: 0,
-            profile: None,
-            host: None,
-            exploration: None,
-            shard: None,
-            merged: None,
-            baseline: None,
-            changed: None,
-        }
+        RunRecord::new(Settings::default())
     }
 
     #[test]

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use killpoint_model::checklist::{HostFacts, RunProfile};
-use killpoint_model::run::{RUN_VERSION, TrialRole};
-use killpoint_model::{RunRecord, TrialRecord, Verdict};
+use killpoint_model::run::TrialRole;
+use killpoint_model::{RunRecord, TrialRecord};
 
 use crate::agree::{Part, parts};
 use crate::arrange::{Arranged, Place, arrange};
@@ -45,17 +45,11 @@ pub fn merge(
         trials.push(trial);
     }
     let mut record = RunRecord {
-        exploration: None,
-        format: "killpoint-run".into(),
-        version: RUN_VERSION,
         killpoint: parts[0].record.killpoint.clone(),
         started_at_ms: parts.iter().map(|part| part.record.started_at_ms).min().unwrap_or_default(),
         command_line,
-        settings: parts[0].record.settings.clone(),
         trials,
         warnings,
-        interrupted: false,
-        verdict: Verdict::Inconclusive,
         // They ran side by side.
         duration_ms: parts.iter().map(|part| part.record.duration_ms).max().unwrap_or_default(),
         profile: parts[0]
@@ -64,10 +58,10 @@ pub fn merge(
             .as_ref()
             .map(|profile| RunProfile { answers: Vec::new(), ..profile.clone() }),
         host: agreed_host(&parts),
-        shard: None,
         merged: Some(arranged.merged),
         baseline: crate::known::merged(&parts),
         changed: crate::changed::merged(&parts),
+        ..RunRecord::new(parts[0].record.settings.clone())
     };
     if record.profile.is_some() {
         let histories = folder.histories(&record)?;

@@ -8,11 +8,11 @@ use killpoint_model::credential::masked_words;
 use killpoint_model::event::EventKind;
 use killpoint_model::plan::ActionSpec;
 use killpoint_model::provider::ProviderEvent;
-use killpoint_model::run::{RUN_VERSION, TrialRole};
+use killpoint_model::run::TrialRole;
 use killpoint_model::verdict::ActionVerdict;
 use killpoint_model::{
     Clock, Diagnostic, History, HitName, Plan, RunRecord, Settings, Severity, SystemClock, TrialRecord,
-    TrialVerdict, Verdict,
+    TrialVerdict,
 };
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -97,24 +97,14 @@ impl<'p, P: Progress> Runner<'p, P> {
         let folder = RunFolder::create(&request.folder)?;
         let settings = request.settings.clone().masked();
         let record = RunRecord {
-            format: "killpoint-run".into(),
-            version: RUN_VERSION,
             killpoint: env!("CARGO_PKG_VERSION").into(),
             started_at_ms: SystemClock::default().now_ms(),
             command_line: masked_words(&request.command_line),
             shard: request.shard.map(|shard| shard.record(&settings)),
-            settings,
-            trials: Vec::new(),
             warnings: request.warnings.clone(),
-            interrupted: false,
-            verdict: Verdict::Inconclusive,
-            duration_ms: 0,
             profile: request.profile.clone(),
-            host: None,
-            exploration: None,
-            merged: None,
             baseline: request.known.as_ref().map(KnownFailures::record),
-            changed: None,
+            ..RunRecord::new(settings)
         };
         let regressions = match (&request.strategy, &request.regressions) {
             (Strategy::Sweep | Strategy::SweepAnd(_), Some(folder)) => stored(folder)?,

@@ -414,24 +414,9 @@ mod tests {
 
     fn record(trials: Vec<TrialRecord>, entries: Vec<KnownFailure>) -> RunRecord {
         RunRecord {
-            format: "killpoint-run".into(),
-            version: crate::run::RUN_VERSION,
-            killpoint: String::new(),
-            started_at_ms: 0,
-            command_line: Vec::new(),
-            settings: crate::Settings::default(),
             trials,
-            warnings: Vec::new(),
-            interrupted: false,
-            verdict: Verdict::Inconclusive,
-            duration_ms: 0,
-            profile: None,
-            host: None,
-            exploration: None,
-            shard: None,
-            merged: None,
             baseline: Some(BaselineRecord { file: "known.toml".into(), entries, update: None }),
-            changed: None,
+            ..RunRecord::new(crate::Settings::default())
         }
     }
 

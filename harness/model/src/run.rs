@@ -117,6 +117,30 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// A run of which nothing is on record yet: it has shown nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            format: "killpoint-run".into(),
+            version: RUN_VERSION,
+            killpoint: String::new(),
+            started_at_ms: 0,
+            command_line: Vec::new(),
+            settings,
+            trials: Vec::new(),
+            warnings: Vec::new(),
+            interrupted: false,
+            verdict: Verdict::Inconclusive,
+            duration_ms: 0,
+            profile: None,
+            host: None,
+            exploration: None,
+            shard: None,
+            merged: None,
+            baseline: None,
+            changed: None,
+        }
+    }
+
     /// The verdict on the run, with `verdict_of` giving that of a trial: a trial without one is inconclusive, and so is
     /// a run without a violation that was interrupted, of which a part is not there, or in which a stored
     /// counterexample showed nothing. The answers to a profile's checklist count as well, but for those of a part of

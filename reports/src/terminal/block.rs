@@ -5,13 +5,11 @@ use std::io;
 use killpoint_model::verdict::{ActionOutcome, ActionVerdict};
 use killpoint_model::{Finding, InvariantStatus, Verdict};
 
-use super::page::{Page, Tone, span};
+use super::page::{self, Page, Tone, span};
 use super::{counted, duration, events_text, mark_and_word, more, tone_of};
 use crate::view::is_bad;
 use crate::{Detail, Generation, Judged, Step, Timeline};
 
-/// Columns of a block that another format quotes.
-const QUOTED_COLUMNS: usize = 100;
 /// Most blocks that are shown in full.
 const BLOCKS_MAX: usize = 12;
 /// Most trials that are named in short after them.
@@ -70,11 +68,10 @@ fn groups(details: &[Detail]) -> Vec<Vec<&Detail>> {
 
 /// Everything about a trial as plain clean text, for formats that quote it.
 pub(crate) fn quoted(detail: &Detail, with_timeline: bool) -> String {
-    let mut out = Vec::new();
-    let mut page = Page::new(&mut out, QUOTED_COLUMNS, false);
-    let written = title(&mut page, detail).and_then(|()| body(&mut page, detail, with_timeline));
-    debug_assert!(written.is_ok(), "writing into memory does not fail");
-    String::from_utf8_lossy(&out).into_owned()
+    page::quoted(|page| {
+        title(page, detail)?;
+        body(page, detail, with_timeline)
+    })
 }
 
 fn full(page: &mut Page, detail: &Detail) -> io::Result<()> {

@@ -16,12 +16,7 @@ pub(super) fn write(page: &mut Page, view: &View, run_dir: Option<&str>) -> io::
     containments(page, view)?;
     notes(page, view)?;
     divided(page, view)?;
-    if let Some(baseline) = &view.baseline {
-        gate::baseline(page, baseline)?;
-    }
-    if let Some(changed) = &view.changed {
-        gate::changed(page, changed)?;
-    }
+    gate::write(page, view)?;
     not_shown(page, view)?;
     list(page, "warnings", &view.warnings)?;
     if let Some(run_dir) = run_dir {

@@ -5,28 +5,27 @@ use std::io;
 use killpoint_model::changed::ChangedRecord;
 use killpoint_model::known::{Baseline, BaselineUpdate, KnownFailure, SeenFailure};
 
-use super::page::{Page, Tone, span};
+use super::page::{self, Page, Tone, span};
 use super::{counted, more};
 use crate::View;
 
 /// Most entries of one list.
 const ENTRIES_MAX: usize = 20;
 
-/// Columns where another format quotes this.
-const QUOTED_COLUMNS: usize = 100;
-
 /// What there is to say of both as plain clean text, for formats that quote it; empty where there is nothing.
 pub(crate) fn quoted_gate(view: &View) -> String {
-    let mut out = Vec::new();
-    let mut page = Page::new(&mut out, QUOTED_COLUMNS, false);
-    let known = view.baseline.as_ref().map_or(Ok(()), |known| baseline(&mut page, known));
-    let written =
-        known.and_then(|()| view.changed.as_ref().map_or(Ok(()), |record| changed(&mut page, record)));
-    debug_assert!(written.is_ok(), "writing into memory does not fail");
-    String::from_utf8_lossy(&out).into_owned()
+    page::quoted(|page| write(page, view))
 }
 
-pub(super) fn baseline(page: &mut Page, baseline: &Baseline) -> io::Result<()> {
+/// Both, where there is something to say.
+pub(super) fn write(page: &mut Page, view: &View) -> io::Result<()> {
+    if let Some(known) = &view.baseline {
+        baseline(page, known)?;
+    }
+    view.changed.as_ref().map_or(Ok(()), |record| changed(page, record))
+}
+
+fn baseline(page: &mut Page, baseline: &Baseline) -> io::Result<()> {
     let heading = format!("known failures of {}", baseline.file);
     let summary =
         format!(": {}, {} new", counted(baseline.known.len() as u32, "known violation"), baseline.new.len());
@@ -83,7 +82,7 @@ fn one(failure: &KnownFailure) -> String {
     format!("{}: {}: {}", failure.trial, failure.invariant, failure.finding)
 }
 
-pub(super) fn changed(page: &mut Page, changed: &ChangedRecord) -> io::Result<()> {
+fn changed(page: &mut Page, changed: &ChangedRecord) -> io::Result<()> {
     let ChangedRecord { file, is_first, changes, uncovered, skipped, of, written, not_written } = changed;
     let summary = if *is_first {
         format!("there was no {file}: nothing could be compared, and nothing was left out")

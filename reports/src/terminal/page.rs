@@ -9,6 +9,8 @@ use crate::sanitise::{clean, columns, cut, split_at_column};
 
 /// A page is never narrower.
 const WIDTH_MIN: usize = 40;
+/// Columns of a text that another format quotes.
+const QUOTED_COLUMNS: usize = 100;
 /// Most columns of one span of running text.
 const SPAN_COLUMNS_MAX: usize = 800;
 
@@ -53,6 +55,14 @@ pub(super) struct Page<'a> {
     out: &'a mut dyn Write,
     width: usize,
     color: bool,
+}
+
+/// What is written on a page as plain clean text, for formats that quote it.
+pub(super) fn quoted(write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> String {
+    let mut out = Vec::new();
+    let written = write(&mut Page::new(&mut out, QUOTED_COLUMNS, false));
+    debug_assert!(written.is_ok(), "writing into memory does not fail");
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 impl<'a> Page<'a> {

@@ -7,7 +7,7 @@ use killpoint_model::event::{CommandRole, Containment, KillProof, ProcessLimit, 
 use killpoint_model::history::Header;
 use killpoint_model::plan::{Commit, Reply};
 use killpoint_model::provider::{Attempt, Counters, Effect, Lookup, ProviderEvent, Unanswered};
-use killpoint_model::run::{RUN_VERSION, TrialRole};
+use killpoint_model::run::TrialRole;
 use killpoint_model::verdict::{ActionOutcome, ActionVerdict, TrialEvidence};
 use killpoint_model::*;
 use serde_json::json;
@@ -50,24 +50,16 @@ pub(crate) fn golden() -> Golden {
     ];
     Golden {
         record: RunRecord {
-            exploration: None,
-            format: "killpoint-run".into(),
-            version: RUN_VERSION,
             killpoint: "0.1.0".into(),
             started_at_ms: 1_700_000_000_000,
             command_line: vec!["run".into(), "--config".into(), "killpoint.toml".into()],
-            settings: Settings::default(),
             trials,
             warnings: vec!["mark:before-cleanup#1 was asked for, and no baseline reached it".into()],
-            interrupted: false,
             verdict: Verdict::Violated,
             duration_ms: 2319,
             profile: Some(profile()),
             host: Some(HostFacts { file_system: Some("ext4".into()), ..HostFacts::default() }),
-            shard: None,
-            merged: None,
-            baseline: None,
-            changed: None,
+            ..RunRecord::new(Settings::default())
         },
         histories: histories
             .into_iter()

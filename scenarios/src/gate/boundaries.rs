@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use killpoint_model::HitName;
 
 use crate::code::Code;
-use crate::log::{Loaded, Log};
-use crate::table::Table;
+use crate::log::Loaded;
 
 const HEAD: &str = "\
 # What the fault-free trial reaches while a worker lives, in order. Written by `killpoint run --changed` where it is
@@ -22,27 +21,20 @@ pub fn boundaries_toml(hits: &[HitName]) -> String {
 
 /// Reads them. `file` is the file's name for diagnostics.
 pub fn load_boundaries(text: &str, file: &str) -> Loaded<Vec<HitName>> {
-    let mut log = Log::new(file);
-    let (document, errors) = toml::de::DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        log.syntax(text, &errors);
-        return log.finish(None);
-    }
-    let mut root = Table::root(document.get_ref());
-    super::read_version(&mut root, &mut log);
-    let help = "write the file anew: `killpoint run --changed --update-boundaries`";
-    let list = root.required("hits", help, &mut log);
-    let mut hits = Vec::new();
-    let mut seen = BTreeSet::new();
-    for text in list.and_then(|item| item.texts(&mut log)).unwrap_or_default() {
-        match text.value.parse::<HitName>() {
-            Ok(hit) if seen.insert(hit.clone()) => hits.push(hit),
-            Ok(hit) => log.error(Code::Duplicate, text.span, format!("`{hit}` is there twice"), help),
-            Err(error) => log.error(Code::BadBoundary, text.span, error.to_string(), help),
+    super::load(text, file, |root, log| {
+        let help = "write the file anew: `killpoint run --changed --update-boundaries`";
+        let list = root.required("hits", help, log);
+        let mut hits = Vec::new();
+        let mut seen = BTreeSet::new();
+        for text in list.and_then(|item| item.texts(log)).unwrap_or_default() {
+            match text.value.parse::<HitName>() {
+                Ok(hit) if seen.insert(hit.clone()) => hits.push(hit),
+                Ok(hit) => log.error(Code::Duplicate, text.span, format!("`{hit}` is there twice"), help),
+                Err(error) => log.error(Code::BadBoundary, text.span, error.to_string(), help),
+            }
         }
-    }
-    root.close(&mut log);
-    log.finish(Some(hits))
+        hits
+    })
 }
 
 #[cfg(test)]

@@ -43,28 +43,21 @@ fn table(entry: &KnownFailure) -> String {
 
 /// Reads known failures. `file` is the file's name for diagnostics.
 pub fn load_known(text: &str, file: &str) -> Loaded<Vec<KnownFailure>> {
-    let mut log = Log::new(file);
-    let (document, errors) = toml::de::DeTable::parse_recoverable(text);
-    if !errors.is_empty() {
-        log.syntax(text, &errors);
-        return log.finish(None);
-    }
-    let mut root = Table::root(document.get_ref());
-    super::read_version(&mut root, &mut log);
-    let mut entries = Vec::new();
-    let mut seen = BTreeSet::new();
-    for table in root.tables("known", &mut log) {
-        let span = table.span;
-        let Some(entry) = read(table, &mut log) else { continue };
-        if !seen.insert((entry.plan.clone(), entry.invariant.clone(), entry.finding.clone())) {
-            let message = format!("`{}` violates `{}` in this way twice", entry.trial, entry.invariant);
-            log.error(Code::Duplicate, span, message, "take one of the two entries out");
+    super::load(text, file, |root, log| {
+        let mut entries = Vec::new();
+        let mut seen = BTreeSet::new();
+        for table in root.tables("known", log) {
+            let span = table.span;
+            let Some(entry) = read(table, log) else { continue };
+            if !seen.insert((entry.plan.clone(), entry.invariant.clone(), entry.finding.clone())) {
+                let message = format!("`{}` violates `{}` in this way twice", entry.trial, entry.invariant);
+                log.error(Code::Duplicate, span, message, "take one of the two entries out");
+            }
+            entries.push(entry);
         }
-        entries.push(entry);
-    }
-    root.close(&mut log);
-    entries.sort();
-    log.finish(Some(entries))
+        entries.sort();
+        entries
+    })
 }
 
 fn read(mut table: Table, log: &mut Log) -> Option<KnownFailure> {
