@@ -157,6 +157,7 @@ impl Link {
     }
 
     fn hear_all(&self, replies: &Sender<Reply>, on_event: &dyn Fn(SlotEvent)) {
+        let mut next_look = Instant::now();
         loop {
             let period = self.watch.filter(|_| self.state().occupied).map(|_| WATCH_PERIOD);
             match sys::wait_readable([self.control.as_fd()], period) {
@@ -167,8 +168,10 @@ impl Link {
                 Ok([false]) => {}
                 Err(_) => return,
             }
-            if let Some(limit) = self.watch {
+            // Not after each message: a large tree that dies sends one for each of its processes.
+            if let Some(limit) = self.watch.filter(|_| next_look <= Instant::now()) {
                 self.count_tasks(limit, on_event);
+                next_look = Instant::now() + WATCH_PERIOD;
             }
         }
     }
@@ -239,14 +242,19 @@ impl Link {
         if tasks <= limit {
             return;
         }
+        let announced = std::mem::replace(&mut self.state().over_limit, true);
+        if !announced {
+            on_event(SlotEvent::LimitExceeded { tasks, limit });
+        }
         for member in &members {
             // Whatever escapes this is reached by the init's own sweep.
             let _ = tree::signal(self.init, member, libc::SIGKILL);
         }
-        // Number 0: nobody waits for the answer. An init that is gone has killed everything.
-        let _ = self.send(&[wire::KILL, 0, 0, 0, 0, 0, 0, 0], &[]);
-        if !std::mem::replace(&mut self.state().over_limit, true) {
-            on_event(SlotEvent::LimitExceeded { tasks, limit });
+        if !announced {
+            // Once: the init goes on until nothing is left. The queue of the socket is short, and while the init waits
+            // for room to report the dead, who listens to it must not wait for room to ask for more.
+            // Number 0: nobody waits for the answer. An init that is gone has killed everything.
+            let _ = self.send(&[wire::KILL, 0, 0, 0, 0, 0, 0, 0], &[]);
         }
     }
 }
