@@ -2,6 +2,9 @@
 
 use killpoint_model::Catalog;
 use killpoint_model::named_plan::PROVIDER_PLANS;
+use killpoint_scenarios::{LIBRARY, Scenario, load_scenario};
+
+use crate::error::RunError;
 
 /// The catalog of this build.
 pub fn catalog() -> Catalog {
@@ -15,4 +18,17 @@ pub fn catalog() -> Catalog {
         plans: PROVIDER_PLANS.iter().map(|named| named.entry).collect(),
         profiles: killpoint_checks::profiles::entries(),
     }
+}
+
+/// The scenarios of the library, in its order.
+///
+/// # Errors
+/// One that can't be read: a defect of this build.
+pub(crate) fn library() -> Result<Vec<Scenario>, RunError> {
+    let catalog = catalog();
+    let load = |entry: &killpoint_scenarios::LibraryScenario| {
+        let loaded = load_scenario(entry.text, entry.name, &catalog);
+        loaded.value.ok_or(RunError::Invalid(loaded.diagnostics))
+    };
+    LIBRARY.iter().map(load).collect()
 }

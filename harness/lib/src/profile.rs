@@ -6,9 +6,9 @@ use killpoint_checks::profiles::{Dossier, answers};
 use killpoint_model::checklist::{ProfileName, RunProfile, Skipped};
 use killpoint_model::event::EventKind;
 use killpoint_model::{History, Plan, RunRecord, Settings, TrialRecord, Verdict};
-use killpoint_scenarios::{LIBRARY, load_scenario, missing_needs};
+use killpoint_scenarios::missing_needs;
 
-use crate::catalog::catalog;
+use crate::catalog::library;
 use crate::error::RunError;
 use crate::job::Strategy;
 
@@ -18,18 +18,15 @@ use crate::job::Strategy;
 /// # Errors
 /// A scenario of the library can't be read.
 pub fn profile(name: ProfileName, settings: &Settings) -> Result<(Strategy, RunProfile), RunError> {
-    let catalog = catalog();
     let mut plans: Vec<Plan> = Vec::new();
     let mut skipped = Vec::new();
-    for entry in LIBRARY {
-        let loaded = load_scenario(entry.text, entry.name, &catalog);
-        let Some(scenario) = loaded.value else { return Err(RunError::Invalid(loaded.diagnostics)) };
+    for scenario in library()? {
         match missing_needs(&scenario, settings).into_iter().next() {
             // The library is no file of the user.
             None => plans.push(Plan { source: None, ..scenario.plan }),
             Some(missing) => skipped.push(Skipped {
-                scenario: entry.name.to_owned(),
                 faults: fault_names(&scenario.plan),
+                scenario: scenario.name,
                 why: missing.message,
                 to_do: missing.help.unwrap_or_default(),
             }),
@@ -110,6 +107,8 @@ pub(crate) fn answer(record: &mut RunRecord, histories: &BTreeMap<String, Histor
 
 #[cfg(test)]
 mod tests {
+    use killpoint_scenarios::LIBRARY;
+
     use super::*;
     use killpoint_model::run::TrialRole;
     use killpoint_model::settings::InboundSettings;

@@ -19,7 +19,7 @@ use super::stroke::{Place, Stroke, delays_acceptance};
 use crate::rule::plans_name;
 
 /// Part of what the numbers of a case come from; another text gives other plans for the same seeds.
-const GENERATOR: &[u8] = b"killpoint explore 2";
+const GENERATOR: &[u8] = b"killpoint explore 3";
 
 /// One thing in a plan.
 #[derive(Debug, Clone, PartialEq)]

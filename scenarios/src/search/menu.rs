@@ -188,7 +188,7 @@ fn targets(
 }
 
 /// Sets of actions that are worth trying: few, because each has fault-free trials of its own. The first is the
-/// configuration's.
+/// configuration's, the last ones are those of scenario files.
 pub(super) fn shapes(space: &Space) -> Vec<Vec<ActionSpec>> {
     let mut shapes = vec![Vec::new()];
     if space.has(Family::Actions) {
@@ -198,6 +198,8 @@ pub(super) fn shapes(space: &Space) -> Vec<Vec<ActionSpec>> {
         shapes.extend(sized.map(|(count, each)| (1..=count).map(|number| action(number, each)).collect()));
         let equal = [2, 3].into_iter().filter(|count| *count <= space.actions_max);
         shapes.extend(equal.map(|count| (1..=count).map(equal_action).collect()));
+        let known = space.action_sets.iter().filter(|set| !shapes.contains(set)).cloned().collect::<Vec<_>>();
+        shapes.extend(known);
     }
     shapes
 }

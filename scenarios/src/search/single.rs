@@ -1,6 +1,8 @@
 //! Plans that do a single thing, or a thing and what its recovery is tried by: they come first, because most of what is
 //! wrong shows under one of them, and because their moments come.
 
+use std::collections::BTreeMap;
+
 use killpoint_model::plan::{ActionSpec, Commit, Match, Reply};
 use killpoint_model::{Fault, HitName, Plan, ProviderPlan, Source};
 use proptest::strategy::{Just, Strategy};
@@ -78,6 +80,8 @@ impl From<Group> for Single {
 struct Singles<'m> {
     menu: &'m Menu,
     hits: &'m [HitName],
+    /// Sets of actions that scenario files have.
+    action_sets: &'m [Vec<ActionSpec>],
     kill: Option<&'m Stroke>,
     /// All strokes but the kill.
     strokes: Vec<&'m Stroke>,
@@ -90,6 +94,7 @@ impl<'m> Singles<'m> {
         Self {
             menu,
             hits: &space.hits,
+            action_sets: &space.action_sets,
             kill: strokes.iter().find(|stroke| plain(stroke)),
             strokes: strokes.iter().filter(|stroke| !plain(stroke)).collect(),
         }
@@ -101,12 +106,15 @@ impl<'m> Singles<'m> {
         self.kills() + self.rules() + 2 * self.shapes().len()
     }
 
-    /// Whether a plain one is tried before the others: the first hit of each series, and what the provider does with the
-    /// first request. The others are mostly the same once more.
+    /// Whether a plain one is tried before the others: the first hit of each series, what the provider does with the
+    /// first request, and a kill with the actions of each scenario file. The others are mostly the same once more.
     fn comes_first(&self, index: usize) -> bool {
-        match index.checked_sub(self.kills()) {
-            None => self.hits.get(index).is_some_and(|hit| hit.ordinal == 1),
-            Some(rule) => rule < self.menu.plans.items().len(),
+        let Some(index) = index.checked_sub(self.kills()) else {
+            return self.hits.get(index).is_some_and(|hit| hit.ordinal == 1);
+        };
+        match index.checked_sub(self.rules()) {
+            None => index < self.menu.plans.items().len(),
+            Some(index) => index % 2 == 0 && self.action_sets.contains(&self.shapes()[index / 2]),
         }
     }
 
@@ -182,14 +190,25 @@ impl<'m> Singles<'m> {
     }
 
     /// What the provider does with the first request, and a kill in the last third of the fault-free trial, when the
-    /// worker has most likely decided what became of it: each outcome once before any comes twice.
+    /// worker has most likely decided what became of it. The worker decides by what it sees, so outcomes that look alike to
+    /// it take turns with those that don't.
     fn after_an_outcome(&self, number: usize, seed: u64) -> Option<Group> {
-        let plans = self.menu.plans.items();
-        let index = *shuffled((0..plans.len()).collect(), seed, 1).get(number.checked_rem(plans.len())?)?;
-        let late = self.hits.len() - self.hits.len().div_ceil(3);
-        let moments = shuffled(self.hits[late..].to_vec(), seed, 2 + index);
-        let hit = moments.get(number / plans.len())?;
-        let mut group = self.rule(Some(1), 1, *plans.get(index)?);
+        let late = &self.hits[self.hits.len() - self.hits.len().div_ceil(3)..];
+        let mut alike: BTreeMap<(bool, &str), Vec<(ProviderPlan, &HitName)>> = BTreeMap::new();
+        for plan in self.menu.plans.items() {
+            let pairs = alike.entry((plan.commit == Commit::Never, looks_like(plan.reply))).or_default();
+            pairs.extend(late.iter().map(|hit| (*plan, hit)));
+        }
+        let mut order = Vec::new();
+        for (turn, pairs) in alike.into_values().enumerate() {
+            let pairs =
+                shuffled((0..pairs.len()).collect(), seed, turn).into_iter().map(|index| pairs[index]);
+            order.extend(pairs.enumerate());
+        }
+        // Stable: of each sort the first, then of each the second.
+        order.sort_by_key(|(place, _)| *place);
+        let (_, (plan, hit)) = order.get(number)?;
+        let mut group = self.rule(Some(1), 1, *plan);
         group.extend(struck(self.kill?, hit, hit));
         Some(group)
     }
@@ -200,17 +219,25 @@ impl<'m> Singles<'m> {
     }
 
     /// A kill while an effect is unheard of, and anything but a plain kill at a moment that only recovery makes, or that the
-    /// first life was not to see. What recovery makes is known from other trials only, so these have no order and no
-    /// end; one that comes twice is left out by whoever tries them.
+    /// first life was not to see. Every other one is a second worker at what only recovery makes: that two of them recover
+    /// the same at once is what recovery is seldom tried with. What recovery makes is known from other trials only, so these
+    /// have no order and no end; one that comes twice is left out by whoever tries them.
     fn in_recovery(&self, coverage: &Coverage, seed: u64, number: usize) -> Option<Group> {
         let (kill, unheard_of) = (self.kill?, self.unheard_of()?);
         let new = coverage.hits().filter(|hit| hit.ordinal == 1 && !self.hits.contains(hit)).cloned();
-        let once = self.menu.series.values().filter(|last| last.ordinal == 1).cloned();
-        let lookup = HitName::new(Source::Provider, "lookup", 1);
-        let moments: Vec<HitName> =
-            std::iter::once(lookup).chain(new).chain(once).filter(|hit| hit.point != PRODUCER_MARK).collect();
-        let strokes: Vec<&Stroke> =
-            self.strokes.iter().filter(|stroke| stroke.place == Place::Anywhere).copied().collect();
+        let new: Vec<HitName> = new.filter(|hit| hit.point != PRODUCER_MARK).collect();
+        let anywhere = |stroke: &&Stroke| stroke.place == Place::Anywhere;
+        let strokes: Vec<&Stroke> = self.strokes.iter().copied().filter(anywhere).collect();
+        let second =
+            |stroke: &&Stroke| stroke.faults.first().is_some_and(|fault| fault.name == "second-worker");
+        let seconds: Vec<&Stroke> = strokes.iter().copied().filter(second).collect();
+        let (strokes, moments) = if number.is_multiple_of(2) && !new.is_empty() && !seconds.is_empty() {
+            (seconds, new)
+        } else {
+            let once = self.menu.series.values().filter(|last| last.ordinal == 1).cloned();
+            let lookup = HitName::new(Source::Provider, "lookup", 1);
+            (strokes, std::iter::once(lookup).chain(new).chain(once).collect())
+        };
         let stroke = *shuffled((0..strokes.len()).collect(), seed, number).first()?;
         let at = shuffled(moments, seed, number).into_iter().next()?;
         Some([struck(kill, unheard_of, unheard_of), struck(strokes[stroke], &at, &at)].concat())
@@ -224,6 +251,17 @@ impl<'m> Singles<'m> {
             Place::Mark => marks.cloned().collect(),
             Place::Anywhere | Place::Apart => self.hits.to_vec(),
         }
+    }
+}
+
+/// What a worker can tell about an answer, roughly.
+fn looks_like(reply: Reply) -> &'static str {
+    match reply {
+        Reply::Ok => "success",
+        Reply::Status { code: 429 } => "not yet",
+        Reply::Status { code: 400..500 } => "refusal",
+        Reply::Status { .. } => "error",
+        Reply::Fin | Reply::Rst | Reply::Cut { .. } | Reply::Hang | Reply::Hold => "nothing",
     }
 }
 
@@ -324,15 +362,24 @@ mod tests {
         }
         let struck: BTreeSet<String> = plans.iter().map(|plan| plan.faults[1].at.to_string()).collect();
         assert!(struck.contains("mark:recovered#1") && struck.contains("provider:lookup#1"), "{struck:?}");
+        let second = |plan: &&Plan| {
+            plan.faults[1].fault.name == "second-worker"
+                && plan.faults[1].at.to_string() == "mark:recovered#1"
+        };
+        assert!(plans.iter().filter(second).count() >= 20, "{plans:?}");
     }
 
     #[test]
-    fn each_outcome_is_followed_by_a_late_kill_once_before_any_comes_twice() {
+    fn each_sort_of_outcome_is_followed_by_a_late_kill_once_before_any_comes_twice() {
         let space = fixture::space();
         let menu = Menu::of(&space, &space.families, &Coverage::default());
+        let sort = |plan: &ProviderPlan| (plan.commit == Commit::Never, looks_like(plan.reply));
+        let sorts: BTreeSet<_> = menu.plans.items().iter().map(sort).collect();
         let plans = singles(&space, 5, SingleKind::Outcome);
-        let first = plans[..menu.plans.items().len()].iter().map(|plan| format!("{:?}", plan.rules[0].plan));
-        assert_eq!(first.collect::<BTreeSet<_>>().len(), menu.plans.items().len());
+        let first: BTreeSet<_> = plans[..sorts.len()].iter().map(|plan| sort(&plan.rules[0].plan)).collect();
+        assert_eq!(first, sorts);
+        let made: BTreeSet<String> = plans.iter().map(|plan| format!("{:?}", plan.rules[0].plan)).collect();
+        assert_eq!(made.len(), menu.plans.items().len());
         let late = &space.hits[space.hits.len() - space.hits.len().div_ceil(3)..];
         let kill =
             |plan: &Plan| plan.faults[0].fault == Fault::named("kill") && late.contains(&plan.faults[0].at);
@@ -340,11 +387,20 @@ mod tests {
     }
 
     #[test]
-    fn first_hits_and_first_requests_come_before_the_others() {
-        let space = fixture::space();
+    fn first_hits_first_requests_and_known_actions_come_before_the_others() {
+        let known = Plan {
+            actions: vec![ActionSpec { id: "a".into(), to: vec!["b".into()], body: "c".into() }],
+            ..Plan::default()
+        };
+        let space = fixture::space().with_actions_of([&known, &known, &Plan::default()]);
+        assert_eq!(space.action_sets, [known.actions]);
         let menu = Menu::of(&space, &space.families, &Coverage::default());
-        let first = space.hits.iter().filter(|hit| hit.ordinal == 1).count() + menu.plans.items().len();
-        for plan in singles(&space, 5, SingleKind::Plain).iter().take(first) {
+        let sets = space.action_sets.len();
+        let first =
+            space.hits.iter().filter(|hit| hit.ordinal == 1).count() + menu.plans.items().len() + sets;
+        let plans = singles(&space, 5, SingleKind::Plain);
+        assert_eq!(plans[..first].iter().filter(|plan| !plan.actions.is_empty()).count(), sets);
+        for plan in &plans[..first] {
             assert!(plan.faults.iter().all(|fault| fault.at.ordinal == 1), "{plan:?}");
             assert!(
                 plan.rules.iter().all(|rule| rule.matches.nth == Some(1)) && plan.workers == 0,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use killpoint_model::hit::PROVIDER_POINTS;
-use killpoint_model::plan::{Commit, CutAt, Reply};
-use killpoint_model::{History, HitName, ProviderPlan, Settings, Source};
+use killpoint_model::plan::{ActionSpec, Commit, CutAt, Reply};
+use killpoint_model::{History, HitName, Plan, ProviderPlan, Settings, Source};
 use serde::{Deserialize, Serialize};
 
 use super::coverage::{Coverage, Pair, outcome_of};
@@ -18,6 +18,8 @@ use crate::sweep::Reached;
 pub const GENERATIONS_MAX: u32 = 3;
 /// Actions of one plan at most.
 const ACTIONS_MAX: u32 = 8;
+/// Sets of actions out of scenario files at most.
+const ACTION_SETS_MAX: usize = 20;
 /// Workers of one plan at most.
 const WORKERS_MAX: u32 = 3;
 /// Faults and provider rules of one plan at most.
@@ -39,6 +41,9 @@ pub struct Space {
     pub families: BTreeSet<Family>,
     /// Points that the ledger has, reached or not; empty where none is configured.
     pub ledger_points: Vec<String>,
+    /// Sets of actions that scenario files have: somebody knew that they are worth trying.
+    #[serde(default)]
+    pub action_sets: Vec<Vec<ActionSpec>>,
     /// Actions of one plan at most.
     pub actions_max: u32,
     /// Workers of one plan at most.
@@ -68,10 +73,24 @@ impl Space {
             hits,
             families,
             ledger_points,
+            action_sets: Vec::new(),
             actions_max: ACTIONS_MAX,
             workers_max: WORKERS_MAX,
             faults_max: FAULTS_MAX,
         }
+    }
+
+    /// The same space with the actions of these plans, each set once. What is beyond [`Space::actions_max`] or the 20th
+    /// set is left out.
+    #[must_use]
+    pub fn with_actions_of<'p>(mut self, plans: impl IntoIterator<Item = &'p Plan>) -> Self {
+        for plan in plans {
+            let fits = (1..=self.actions_max as usize).contains(&plan.actions.len());
+            if fits && self.action_sets.len() < ACTION_SETS_MAX && !self.action_sets.contains(&plan.actions) {
+                self.action_sets.push(plan.actions.clone());
+            }
+        }
+        self
     }
 
     /// About how many plans there are: choices of up to `faults_max` things that are done, times the actions, times

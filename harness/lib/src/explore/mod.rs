@@ -17,6 +17,7 @@ use killpoint_model::{History, Plan, Settings, TrialRecord, Verdict};
 use killpoint_scenarios::search::token::Target;
 use killpoint_scenarios::search::{Coverage, Space, next_plan};
 
+use crate::catalog::library;
 use crate::error::RunError;
 use crate::job::Job;
 use crate::progress::Progress;
@@ -78,7 +79,9 @@ impl<P: Progress> Runner<'_, P> {
     /// Explores until something is found or the budget is spent.
     pub(crate) async fn explore(&mut self, request: ExploreRequest) -> Result<(), RunError> {
         let Some(baseline) = self.baselines.first().and_then(|pair| pair.first()) else { return Ok(()) };
-        let space = Space::of(&self.settings, baseline);
+        let kept = stored(&request.regressions)?.into_iter().map(|(_, plan)| plan);
+        let known: Vec<Plan> = library()?.into_iter().map(|scenario| scenario.plan).chain(kept).collect();
+        let space = Space::of(&self.settings, baseline).with_actions_of(&known);
         let mut search = Search {
             coverage: Coverage::default(),
             tried: BTreeSet::new(),
