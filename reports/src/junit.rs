@@ -40,8 +40,9 @@ static ENTRY: Entry = Entry {
                   suite `sweep`. A violation is a failure, also where only some of the repetitions show it, and its \
                   text holds the findings with the numbers of their events, the actions, the counters, a timeline and \
                   the replay command. One that a file of known failures lists is skipped, with the same text. What is \
-                  vacuous, inconclusive, not judged or missing is an error: it is never skipped and never passed. The suite `run` says what no test case can, such as a shard that is not \
-                  there; the lines of a checklist are a suite, too. The document is valid for the schema of the \
+                  vacuous, inconclusive, not judged or missing is an error: it is never skipped and never passed, unless an \
+                  exploration drew the plan, which then does not count. The suite `run` says what no test case can, such \
+                  as a shard that is not there; the lines of a checklist are a suite, too. The document is valid for the schema of the \
                   Jenkins xUnit plugin.",
     example: "killpoint run --report junit=killpoint.xml",
 };
@@ -138,7 +139,7 @@ fn status(outcome: Outcome, word: &str, message: &str, text: &str) -> TestCaseSt
         Outcome::Passed => return TestCaseStatus::success(),
         Outcome::Failed => TestCaseStatus::non_success(NonSuccessKind::Failure),
         // As everywhere for a failure that is expected: seen, and not counted.
-        Outcome::Known => TestCaseStatus::skipped(),
+        Outcome::Known | Outcome::Aside => TestCaseStatus::skipped(),
         Outcome::Broken => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     status.set_type(word).set_message(line(message)).set_description(xml(&first_lines(text, TEXT_BYTES_MAX)));

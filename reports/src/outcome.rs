@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use killpoint_model::checklist::AnswerWord;
 use killpoint_model::exploration::RegressionOutcome;
+use killpoint_model::run::TrialRole;
 use killpoint_model::{ExitCode, InvariantStatus, SourceLine, Verdict};
 
 use crate::{Detail, Row, View};
@@ -19,6 +20,9 @@ pub(crate) enum Outcome {
     Failed,
     /// It is violated, and a file of known failures lists all that it shows.
     Known,
+    /// An exploration drew its plan, and it showed nothing: whoever draws can't know what will come, so it says
+    /// nothing of the worker and does not count.
+    Aside,
     /// It was not proven: vacuous, inconclusive, not judged, or not there.
     Broken,
 }
@@ -37,6 +41,14 @@ impl<'v> Told<'v> {
             Some(Verdict::Violated) if details.iter().all(|detail| is_known(view, detail)) => Outcome::Known,
             Some(Verdict::Violated) => Outcome::Failed,
             Some(Verdict::Holds) if row.tally.not_judged == 0 => Outcome::Passed,
+            // All but the fault-free trials of an exploration are drawn.
+            Some(Verdict::Inconclusive | Verdict::Vacuous)
+                if view.exploration.is_some()
+                    && row.role == TrialRole::Faulted
+                    && row.tally.not_judged == 0 =>
+            {
+                Outcome::Aside
+            }
             _ => Outcome::Broken,
         };
         Self { row, outcome, details }
@@ -172,9 +184,8 @@ pub(crate) fn of_the_run(view: &View, rows: &[Told]) -> Vec<RunProblem> {
     let unexplained = match exit {
         ExitCode::Holds => None,
         ExitCode::Violated => Some(Outcome::Failed).filter(|failed| !all().any(|one| one == *failed)),
-        _ => {
-            Some(Outcome::Broken).filter(|_| all().all(|one| matches!(one, Outcome::Passed | Outcome::Known)))
-        }
+        _ => Some(Outcome::Broken)
+            .filter(|_| !all().any(|one| matches!(one, Outcome::Broken | Outcome::Failed))),
     };
     if let Some(outcome) = unexplained {
         let text = format!("{}; exit code {}: {}", view.verdict, exit.code(), view.exit_meaning());

@@ -189,7 +189,7 @@ fn invocation(view: &View, found: &Found) -> Value {
     }
     let rows = outcome::rows(view);
     let is_told = |told: &&Told| match told.outcome {
-        Outcome::Passed => true,
+        Outcome::Passed | Outcome::Aside => true,
         // Its violations are results, or were told above.
         Outcome::Failed | Outcome::Known => {
             told.details.iter().any(|detail| detail.violations().next().is_some())

@@ -49,7 +49,8 @@ const fn rank(outcome: Outcome) -> u8 {
         Outcome::Failed => 0,
         Outcome::Broken => 1,
         Outcome::Known => 2,
-        Outcome::Passed => 3,
+        Outcome::Aside => 3,
+        Outcome::Passed => 4,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, ensure};
-use killpoint::model::exploration::Counterexample;
+use killpoint::model::exploration::{Counterexample, KOfN};
 
 use super::explored::{Bench, Explored, Options, load, size};
 
@@ -13,7 +13,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     let bench = Bench::new(root, options.runs.as_deref())?;
     println!("each bug up to {}, {}", options.time, load());
     println!(
-        "| bug | found | invariant | cases to find | trials to shrink | shrink seconds | faults+rules+actions+workers | replay |"
+        "| bug | found | invariant | cases to find | trials to shrink | shrink seconds | faults+rules+actions+workers | red in replays |"
     );
     println!("| :-- | :-- | :-- | --: | --: | --: | --: | :-- |");
     let (mut all, mut missed, mut vacuous, mut drawn) = (0, Vec::new(), 0, 0);
@@ -24,8 +24,8 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
         (vacuous, drawn) = (vacuous + counts.0, drawn + counts.1);
         match (explored.counterexample(), explored.red_without_a_fault()) {
             (Some(found), without) => {
-                let red = bench.is_red(&found.token)?;
-                println!("{}", found_line(bug, found, without.is_some(), red));
+                let replayed = bench.replayed(&found.token)?;
+                println!("{}", found_line(bug, found, without.is_some(), replayed));
             }
             // So wrong that nothing can be compared with its fault-free trial.
             (None, Some(invariant)) => {
@@ -51,7 +51,7 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     right_worker(&bench.explore(None, &options.right)?, &options.right)
 }
 
-fn found_line(bug: &str, found: &Counterexample, without_a_fault: bool, red: bool) -> String {
+fn found_line(bug: &str, found: &Counterexample, without_a_fault: bool, replayed: KOfN) -> String {
     let how = match (without_a_fault, found.confirmed_before.is_all()) {
         (true, _) => "without a fault".to_owned(),
         (false, true) => "yes".to_owned(),
@@ -65,7 +65,7 @@ fn found_line(bug: &str, found: &Counterexample, without_a_fault: bool, red: boo
         found.shrink_ms / 1000,
         found.shrink_ms % 1000 / 100,
         size(&found.smallest),
-        if red { "red" } else { "NOT RED" }
+        replayed
     )
 }
 

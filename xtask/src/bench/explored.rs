@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail, ensure};
 use cargo_metadata::MetadataCommand;
 use killpoint::RunFolder;
-use killpoint::model::exploration::Counterexample;
+use killpoint::model::exploration::{Counterexample, KOfN};
 use killpoint::model::plan::duration_ms;
 use killpoint::model::run::TrialRole;
 use killpoint::model::{Plan, RunRecord, Verdict};
@@ -14,6 +14,9 @@ use outbox_worker::{BUGS, bug_named};
 
 /// The seed of every exploration.
 pub(super) const SEED: u32 = 1;
+
+/// How often what was found is replayed.
+const REPLAYS: &str = "3";
 
 /// What the command line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,12 +108,17 @@ impl Bench {
         Ok(Explored { folder, record })
     }
 
-    /// Whether a replay of a token is red.
-    pub(super) fn is_red(&self, token: &str) -> Result<bool> {
+    /// How many trials of a token's replay are red.
+    pub(super) fn replayed(&self, token: &str) -> Result<KOfN> {
         let place = tempfile::tempdir_in(&self.folder)?;
-        let mut command = self.quiet(&["replay", token]);
-        let code = command.arg("--run-dir").arg(place.path().join("run")).status()?.code();
-        Ok(code == Some(1))
+        let run = place.path().join("run");
+        let mut command = self.quiet(&["replay", token, "--repeat", REPLAYS]);
+        command.arg("--run-dir").arg(&run).status().context("starting killpoint")?;
+        let (_, record) = RunFolder::open(&run).with_context(|| format!("reading {}", run.display()))?;
+        let faulted = record.trials.iter().filter(|trial| trial.role == TrialRole::Faulted);
+        let verdicts: Vec<_> = faulted.map(|trial| trial.verdict.as_ref().map(|it| it.verdict)).collect();
+        let red = verdicts.iter().filter(|verdict| **verdict == Some(Verdict::Violated)).count() as u32;
+        Ok(KOfN { red, of: verdicts.len() as u32 })
     }
 
     fn quiet(&self, words: &[&str]) -> Command {

@@ -14,6 +14,10 @@ use crate::run::Runner;
 
 /// Repetitions by which a red trial is confirmed.
 const CONFIRMATIONS: u32 = 3;
+/// The same where nothing in the plan but luck makes workers meet.
+const RACE_CONFIRMATIONS: u32 = 10;
+/// A trial that takes so long is waited for: mostly for a worker that never comes to its end.
+const SLOW_MS: u64 = 5_000;
 /// Trials that shrinking may take. What is left by then is red all the same, only not the smallest.
 const SHRINK_TRIALS_MAX: u32 = 60;
 
@@ -33,17 +37,23 @@ impl<P: Progress> Runner<'_, P> {
         // A flaky failure would be shrunk to what luck says; it is told as it is.
         if before.0.is_all() && !self.record.interrupted {
             let begun = Instant::now();
+            // Of slow trials some are tried for nothing rather than one after the other.
+            let at_once = if found.duration_ms < SLOW_MS { 1 } else { self.request.jobs.max(1) };
             let mut shrink = Shrink::new(found.plan.clone(), &search.space);
-            while shrink.trials() < SHRINK_TRIALS_MAX
-                && let Some(plan) = shrink.next()
-            {
-                let Some(trial) = self.try_one(&plan).await? else { break };
-                // Shrinking must not slip from one bug to another.
-                shrink.tell(&plan, violates(&trial, &invariant));
-            }
+            let confirmed = loop {
+                self.shrink(&mut shrink, &invariant, at_once).await?;
+                let confirmed = self.confirm(shrink.smallest()).await?;
+                let at_its_end = shrink.smallest().content_id() == found.plan.content_id()
+                    || shrink.trials() >= SHRINK_TRIALS_MAX;
+                if confirmed.0.is_all() || at_its_end || self.record.interrupted {
+                    break confirmed;
+                }
+                // It was red by luck: a part that was taken away had made it certain.
+                let lucky = shrink.smallest().clone();
+                shrink.tell(&lucky, false);
+            };
             trials = shrink.trials();
             shrink_ms = begun.elapsed().as_millis() as u64;
-            let confirmed = self.confirm(shrink.smallest()).await?;
             smallest = shrink.smallest().clone();
             after = confirmed.0;
             last = confirmed.1.unwrap_or(last);
@@ -73,6 +83,25 @@ impl<P: Progress> Runner<'_, P> {
         Ok(())
     }
 
+    /// Tries smaller plans until there is none, or too many were tried: so many at once.
+    async fn shrink(&mut self, shrink: &mut Shrink, invariant: &str, at_once: usize) -> Result<(), RunError> {
+        while shrink.trials() < SHRINK_TRIALS_MAX {
+            let plans = shrink.ahead(at_once);
+            let begun = self.record.trials.len();
+            self.try_drawn(&plans, 1).await?;
+            if self.record.interrupted || plans.is_empty() {
+                break;
+            }
+            for plan in &plans {
+                let same = |trial: &&TrialRecord| trial.drawn && trial.plan.content_id() == plan.content_id();
+                let Some(trial) = self.record.trials[begun..].iter().find(same) else { return Ok(()) };
+                // Shrinking must not slip from one bug to another.
+                shrink.tell(plan, violates(trial, invariant));
+            }
+        }
+        Ok(())
+    }
+
     /// What the token says of the worker. The built-in one is part of the program, whose path differs.
     fn noted_id(&self, search: &Search) -> Option<String> {
         (search.request.target == Target::Config).then(|| worker_id(&self.settings))
@@ -81,23 +110,16 @@ impl<P: Progress> Runner<'_, P> {
     /// Repeats a plan. Gives how often it was red, and the last red trial.
     pub(super) async fn confirm(&mut self, plan: &Plan) -> Result<(KOfN, Option<TrialRecord>), RunError> {
         let begun = self.record.trials.len();
-        self.try_drawn(std::slice::from_ref(plan), CONFIRMATIONS).await?;
+        // Workers that run beside each other from the beginning meet by luck, unless a barrier sees to it.
+        let races = plan.workers > 1 && plan.faults.is_empty();
+        let times = if races { RACE_CONFIRMATIONS } else { CONFIRMATIONS };
+        self.try_drawn(std::slice::from_ref(plan), times).await?;
         let ended = &self.record.trials[begun..];
         let ended: Vec<&TrialRecord> = ended.iter().filter(|trial| trial.drawn).collect();
         let red: Vec<&TrialRecord> =
             ended.iter().copied().filter(|trial| first_violated(trial).is_some()).collect();
         let count = KOfN { red: red.len() as u32, of: ended.len() as u32 };
         Ok((count, red.last().map(|trial| (*trial).clone())))
-    }
-
-    /// One trial of a plan; `None` where the run was interrupted.
-    async fn try_one(&mut self, plan: &Plan) -> Result<Option<TrialRecord>, RunError> {
-        let begun = self.record.trials.len();
-        self.try_drawn(std::slice::from_ref(plan), 1).await?;
-        if self.record.interrupted {
-            return Ok(None);
-        }
-        Ok(self.record.trials[begun..].iter().find(|trial| trial.drawn).cloned())
     }
 }
 

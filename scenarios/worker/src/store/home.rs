@@ -1,20 +1,24 @@
 //! Where the ledger lives. A file that is not the one which was written last is a copy or a backup: what it calls
 //! unsent may have been sent since.
 
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::UNIX_EPOCH;
 
 use rusqlite::params;
+use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
 
 use super::Store;
 use crate::error::WorkerError;
 
-/// Device, inode and time of birth: another file at the same path has another identity.
+/// Device, inode and time of birth: another file at the same path has another identity. Asked of the kernel, because the
+/// standard library knows no time of birth with every C library.
 fn identity_of(path: &Path) -> String {
-    let Ok(file) = std::fs::metadata(path) else { return String::new() };
-    let born = file.created().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok()).unwrap_or_default();
-    format!("{}:{}:{}", file.dev(), file.ino(), born.as_nanos())
+    let wanted = StatxFlags::INO | StatxFlags::BTIME;
+    let Ok(file) = statx(CWD, path, AtFlags::empty(), wanted) else { return String::new() };
+    let born = file.stx_btime;
+    format!(
+        "{}.{}:{}:{}.{:09}",
+        file.stx_dev_major, file.stx_dev_minor, file.stx_ino, born.tv_sec, born.tv_nsec
+    )
 }
 
 impl Store {
