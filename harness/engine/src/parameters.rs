@@ -44,11 +44,6 @@ pub(crate) fn number(with: &Parameters, name: &str, most: u32) -> Result<Option<
     number.map(Some).ok_or_else(|| format!("`{name}`: a number from 1 to {most} is needed"))
 }
 
-/// The worker that a fault means: the one that it names, the one at the hit, or the first.
-pub(crate) fn target(named: Option<u32>, at_hit: u32) -> u32 {
-    named.unwrap_or(if at_hit == 0 { 1 } else { at_hit })
-}
-
 /// Yes or no; no where it is not given.
 pub(crate) fn flag(with: &Parameters, name: &str) -> Result<bool, String> {
     let Some(value) = with.get(name) else { return Ok(false) };

@@ -6,7 +6,7 @@ use killpoint_engine::TrialError;
 use killpoint_model::event::{EventKind, SettledBy};
 use killpoint_model::plan::FaultAt;
 use killpoint_model::settings::{Lifecycle, SettleBy};
-use killpoint_model::{Fault, History, Plan, RowState};
+use killpoint_model::{Fault, History, HitName, Plan, RowState};
 use support::{command, final_states, history_of, position, run, settings, settled_by};
 
 fn kill_at(at: &str) -> Plan {
@@ -160,6 +160,51 @@ async fn a_second_worker_runs_while_the_first_waits() {
     });
     assert!(spawned(1) < spawned(2) && spawned(2) < first_attempt && first_attempt < done);
     assert_eq!(history.counters().effects, 2, "this worker's claim protects nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_worker_takes_no_living_ones_number() {
+    let plan = Plan {
+        faults: vec![FaultAt { at: "mark:claimed#1".parse().unwrap(), fault: Fault::named("second-worker") }],
+        workers: 2,
+        ..Plan::default()
+    };
+    let history = history_of(settings("drain", "1"), plan).await;
+    let spawned = history.events.iter().filter_map(|event| match &event.event {
+        EventKind::Spawned { worker, .. } => Some(*worker),
+        _ => None,
+    });
+    assert_eq!(spawned.collect::<Vec<_>>(), [1, 2, 3], "{}", history.to_text());
+}
+
+/// A trial in which the ledger shows the hit at an exchange: where it was sampled before, it is done again.
+async fn seen_at_an_exchange(at: &HitName, fault: &str) -> History {
+    for _ in 0..10 {
+        let fault = FaultAt { at: at.clone(), fault: Fault::named(fault) };
+        let plan = Plan { faults: vec![fault], ..Plan::default() };
+        let history = history_of(settings("prompt", "1"), plan).await;
+        let exact = |event: &EventKind| matches!(event, EventKind::Hit { hit, exact: true, .. } if hit == at);
+        if history.events.iter().any(|event| exact(&event.event)) {
+            return history;
+        }
+    }
+    panic!("it was always sampled");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_the_ledger_shows_holds_no_request_up_before_it_is_accepted() {
+    let at: HitName = "ledger:dispatching#1".parse().unwrap();
+    for (fault, at_once) in [("second-worker", false), ("stop", false), ("kill", true)] {
+        let history = seen_at_an_exchange(&at, fault).await;
+        let hit = position(&history, |event| matches!(event, EventKind::Hit { hit, .. } if *hit == at));
+        let announced = position(&history, |event| matches!(event, EventKind::FaultAnnounced { .. }));
+        let accepted = position(&history, |event| {
+            matches!(event, EventKind::Provider(killpoint_model::provider::ProviderEvent::Committed(_)))
+        });
+        assert!(hit < announced && hit < accepted, "{}", history.to_text());
+        assert_eq!(announced < accepted, at_once, "{fault}: {}", history.to_text());
+        position(&history, |event| matches!(event, EventKind::FaultDone { landed: true, .. }));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,4 +27,5 @@ pub use generate::{next_plan, plans};
 pub use regression::{describe, regression_toml, stale};
 pub use shrink::Shrink;
 pub use space::{GENERATIONS_MAX, Space};
+pub use stroke::delays_acceptance;
 pub use swarm::Swarm;

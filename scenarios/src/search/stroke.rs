@@ -47,7 +47,7 @@ impl Stroke {
 /// Whether a fault takes its time at a moment at which a request waits to be accepted. The request is accepted later than
 /// any worker waits for an answer, and a lookup meanwhile denies it: without a provider that dedupes no worker is right
 /// under that. Late acceptance is staged by provider plans, whose times a worker can be told.
-pub(super) fn delays_acceptance(at: &HitName, fault: &Fault) -> bool {
+pub fn delays_acceptance(at: &HitName, fault: &Fault) -> bool {
     let waits = at.source == Some(Source::Provider) && ["connected", "received"].contains(&at.point.as_str());
     let lasts = ["second-worker", "store-second", "stop"].contains(&fault.name.as_str());
     waits && (lasts || fault.with.contains_key("answer-after"))

@@ -17,7 +17,8 @@ static ENTRY: Entry = Entry {
     explanation: "With a mapping, every row's new state is a point: created, dispatching, unknown, confirmed, failed, review, \
         cancelled, removed, and execution-succeeded. Queries under [[ledger.boundary]] are points by their own name. The ledger \
         is read from a copy, with the tree stopped: at every provider and mark hit, which is exact, and while the worker runs \
-        free at a bounded interval, which is sampled: history and report say which.",
+        free at a bounded interval, which is sampled: history and report say which. Where a request waits to be accepted just \
+        then, a fault that holds somebody for long waits until it is accepted or refused.",
     example: "[[fault]]\nat = \"ledger:confirmed#1\"\ndo = \"kill\"",
 };
 

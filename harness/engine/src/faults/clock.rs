@@ -5,7 +5,7 @@ use std::time::Duration;
 use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
-use crate::parameters::{duration, known_only, number, signed_ms, target};
+use crate::parameters::{duration, known_only, number, signed_ms};
 use crate::trial::{CLOCK_FAULT, Trial};
 
 /// Workers that a fault can name.
@@ -75,7 +75,8 @@ impl Fault for WorkerClock {
         Box::pin(async move {
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
             let by = signed_ms(with, "by").ok().flatten().unwrap_or(300_000);
-            trial.set_clock(target(named, worker), by).await
+            let target = trial.target(named, worker);
+            trial.set_clock(target, by).await
         })
     }
 }

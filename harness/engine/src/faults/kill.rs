@@ -3,7 +3,7 @@
 use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
-use crate::parameters::{flag, known_only, number, target, word};
+use crate::parameters::{flag, known_only, number, word};
 use crate::trial::Trial;
 
 /// Workers that a fault can name.
@@ -40,11 +40,13 @@ impl Fault for Kill {
         Box::pin(async move {
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
             if flag(with, "new-identity").unwrap_or_default() {
-                trial.new_identity(target(named, worker));
+                let target = trial.target(named, worker);
+                trial.new_identity(target);
             }
             let part = word(with, "part", &["tree", "root", "children"]).unwrap_or("tree");
             if part != "tree" {
-                let killed = trial.kill_part(target(named, worker), part == "root").await?;
+                let target = trial.target(named, worker);
+                let killed = trial.kill_part(target, part == "root").await?;
                 return Ok(Landing { landed: killed > 0, note: format!("{killed} processes got signal 9") });
             }
             let landed = trial.kill(named.unwrap_or(worker)).await?;

@@ -86,6 +86,11 @@ pub trait Fault: Sync + std::fmt::Debug {
         Ok(None)
     }
 
+    /// Whether who waits at the hit is held for longer than an answer may take.
+    fn holds_long(&self, _with: &Parameters) -> bool {
+        false
+    }
+
     /// Does it. The whole tree stands still; `worker` is the one at the hit, 0 where it can't be told.
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t>;
 }

@@ -6,7 +6,7 @@ use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
 use crate::error::TrialError;
-use crate::parameters::{duration, flag, known_only, number, target, word};
+use crate::parameters::{duration, flag, known_only, number, word};
 use crate::trial::{Goal, Trial};
 
 /// How long the others must be quiet before the first goes on.
@@ -22,8 +22,8 @@ static ENTRY: Entry = Entry {
     name: "second-worker",
     summary: "starts another worker on the same ledger while the first is held at the hit",
     explanation: "The first worker waits at the boundary (its other threads go on; with stop = true its whole tree is stopped, \
-        heartbeats included: a zombie, when it goes on). Others are started with the same command and {worker} = 2, 3, …, or \
-        with same-identity = true under the first one's, and run until they end by themselves or nothing happens for `quiet`. \
+        heartbeats included: a zombie, when it goes on). Others are started with the same command and the next numbers for \
+        {worker} that no living one has, or with same-identity = true under the first one's, and run until they end by themselves or nothing happens for `quiet`. \
         Then the first goes on, or, with then = \"kill\", is killed and restarted. No two may do the same action: a claim needs \
         a lease or a compare-and-swap, and a fence where the lease can run out.",
     example: "[[fault]]\nat = \"mark:before-claim#1\"\ndo = \"second-worker\"\nwith = { quiet = \"1s\" }",
@@ -43,6 +43,10 @@ impl Fault for SecondWorker {
         word(with, "then", &["continue", "kill"]).map(drop)
     }
 
+    fn holds_long(&self, _with: &Parameters) -> bool {
+        true
+    }
+
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(run(trial, worker, with))
     }
@@ -50,15 +54,15 @@ impl Fault for SecondWorker {
 
 async fn run(trial: &mut Trial, worker: u32, with: &Parameters) -> Result<Landing, TrialError> {
     let quiet = duration(with, "quiet").ok().flatten().unwrap_or(QUIET_DEFAULT);
-    let first = target(None, worker);
+    let first = trial.target(None, worker);
     let stop = flag(with, "stop").unwrap_or_default();
     if stop && !trial.stop_worker(first).await? {
         return Ok(Landing { landed: false, note: "no live worker was left to stop".into() });
     }
     trial.let_go_on().await?;
     let count = number(with, "count", COUNT_MAX).ok().flatten().unwrap_or(1);
-    let others = first + 1..=first + count;
-    for other in others.clone() {
+    let others = trial.free_numbers(first, count);
+    for &other in &others {
         if flag(with, "same-identity").unwrap_or_default() {
             trial.same_identity(other, first);
         }

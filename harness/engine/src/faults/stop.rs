@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
-use crate::parameters::{duration, known_only, number, target};
+use crate::parameters::{duration, known_only, number};
 use crate::trial::{Goal, Trial};
 
 /// How long a worker is stopped unless told otherwise.
@@ -37,10 +37,14 @@ impl Fault for Stop {
         number(with, "worker", WORKERS_MAX).map(drop)
     }
 
+    fn holds_long(&self, _with: &Parameters) -> bool {
+        true
+    }
+
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
-            let target = target(named, worker);
+            let target = trial.target(named, worker);
             if !trial.stop_worker(target).await? {
                 return Ok(Landing { landed: false, note: "no live worker was left to stop".into() });
             }

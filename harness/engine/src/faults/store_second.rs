@@ -10,8 +10,6 @@ use crate::store::target::{begins, landed, refusal};
 use crate::store::{copy, on_files};
 use crate::trial::{Goal, Trial};
 
-/// Number of the second instance.
-const SECOND: u32 = 2;
 /// How long it must be quiet before the first goes on.
 const QUIET_DEFAULT: Duration = Duration::from_secs(1);
 
@@ -39,7 +37,11 @@ impl Fault for StoreSecond {
         duration(with, "quiet").map(drop)
     }
 
-    fn apply<'t>(&'t self, trial: &'t mut Trial, _worker: u32, with: &'t Parameters) -> Applying<'t> {
+    fn holds_long(&self, _with: &Parameters) -> bool {
+        true
+    }
+
+    fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             let quiet = duration(with, "quiet").ok().flatten().unwrap_or(QUIET_DEFAULT);
             let (state, folder) = (trial.state_dir().to_owned(), trial.folder().to_owned());
@@ -49,10 +51,13 @@ impl Fault for StoreSecond {
             };
             let of = if remembered { "of the remembered state" } else { "of the state as it is" };
             begins(trial, ENTRY.name, &second, &format!("a copy {of} for a second instance"));
-            trial.move_state(SECOND, second);
+            let first = trial.target(None, worker);
             trial.let_go_on().await?;
-            trial.start_worker(SECOND).await?;
-            trial.drive(Goal::WorkerRests { worker: SECOND, quiet }).await?;
+            for number in trial.free_numbers(first, 1) {
+                trial.move_state(number, second.clone());
+                trial.start_worker(number).await?;
+                trial.drive(Goal::WorkerRests { worker: number, quiet }).await?;
+            }
             Ok(landed(format!("the first worker goes on after a second one rested on a copy {of}")))
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use killpoint_model::Entry;
 
 use super::{Applying, Fault, Landing, Parameters};
-use crate::parameters::{duration, known_only, number, target};
+use crate::parameters::{duration, known_only, number};
 use crate::trial::Trial;
 
 /// The grace time unless told otherwise.
@@ -42,12 +42,17 @@ impl Fault for Terminate {
         number(with, "worker", WORKERS_MAX).map(drop)
     }
 
+    fn holds_long(&self, with: &Parameters) -> bool {
+        with.contains_key("answer-after")
+    }
+
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             let grace = duration(with, "grace").ok().flatten().unwrap_or(GRACE_DEFAULT);
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
             let answer_after = duration(with, "answer-after").ok().flatten().unwrap_or_default();
-            let landed = trial.terminate(target(named, worker), grace, answer_after).await?;
+            let target = trial.target(named, worker);
+            let landed = trial.terminate(target, grace, answer_after).await?;
             let note = if landed {
                 format!("SIGTERM sent; {} ms of grace", grace.as_millis())
             } else {

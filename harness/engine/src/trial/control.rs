@@ -352,6 +352,23 @@ impl Trial {
         Ok(())
     }
 
+    /// The worker that a fault means: the one that it names, the one at the hit, or the first that lives.
+    pub(crate) fn target(&self, named: Option<u32>, at_hit: u32) -> u32 {
+        let first = || self.workers.values().find(|worker| worker.is_worker() && worker.is_live());
+        named
+            .or(Some(at_hit).filter(|number| *number != COMMANDS))
+            .or_else(|| first().map(|worker| worker.number))
+            .unwrap_or(1)
+    }
+
+    /// So many numbers after `first` that no worker has which lives or is to be started again.
+    pub(crate) fn free_numbers(&self, first: u32, count: u32) -> Vec<u32> {
+        let is_free = |number: &u32| {
+            self.workers.get(number).is_none_or(|worker| matches!(worker.life, Life::New | Life::Done))
+        };
+        (first + 1..PRODUCER).filter(is_free).take(count as usize).collect()
+    }
+
     /// Starts a worker unless it was started before.
     pub(super) async fn start_if_new(&mut self, number: u32) -> Result<(), TrialError> {
         let is_new = self.workers.get(&number).is_none_or(|worker| worker.life == Life::New);

@@ -65,7 +65,14 @@ impl Trial {
         }
         if self.ledger.is_some() {
             let at = names.first().cloned();
-            names.extend(self.observe_ledger(at, true, live).await?);
+            let seen = self.observe_ledger(at, true, live).await?;
+            let awaits_acceptance = reached.name.source == Some(Source::Provider)
+                && ["connected", "received"].contains(&reached.name.point.as_str());
+            let seen = if awaits_acceptance { self.postpone(seen) } else { seen };
+            names.extend(seen);
+            if !awaits_acceptance {
+                names.append(&mut self.postponed);
+            }
         }
         let onward = self.do_due(&names, reached.worker, live).await?;
         self.thaw().await?;
@@ -104,6 +111,20 @@ impl Trial {
             }
         }
         names
+    }
+
+    /// Takes out the hits of the ledger at which somebody is held for long. A request waits to be accepted meanwhile, only
+    /// because the ledger was looked at just then: whoever looks it up would be told that there is nothing, and it
+    /// would be accepted all the same afterwards. Nobody asked for that, so the fault waits for the next moment.
+    fn postpone(&mut self, seen: Vec<HitName>) -> Vec<HitName> {
+        let holds_long = |due: &FaultAt| {
+            faults::find(&due.fault.name).is_some_and(|fault| fault.holds_long(&due.fault.with))
+        };
+        let (later, now) = seen
+            .into_iter()
+            .partition(|name| self.pending.iter().any(|due| due.at == *name && holds_long(due)));
+        self.postponed.extend::<Vec<HitName>>(later);
+        now
     }
 
     fn record_hit(&self, hit: HitName, reached: &Reached, live: bool) {

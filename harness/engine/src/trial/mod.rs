@@ -10,6 +10,7 @@ mod barrier;
 mod control;
 mod drive;
 mod hits;
+mod lives;
 mod observe;
 mod settle;
 mod setup;
@@ -93,6 +94,8 @@ pub struct Trial {
     seen: Signature,
     counter: HitCounter,
     pending: Vec<FaultAt>,
+    /// Hits of the ledger whose faults wait until the request at which they were seen is accepted or refused.
+    postponed: Vec<HitName>,
     /// Since when we hold the workers' trees stopped.
     frozen_since: Option<Instant>,
     /// Connections whose exchange is between its last bytes and its end.
@@ -198,6 +201,7 @@ impl Trial {
             seen: Signature::default(),
             counter: HitCounter::default(),
             pending: spec.plan.faults.clone(),
+            postponed: Vec::new(),
             frozen_since: None,
             finishing: BTreeSet::new(),
             faults_over: false,

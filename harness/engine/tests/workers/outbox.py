@@ -2,8 +2,10 @@
 
 Modes: produce N (one transaction with the mark producer-open in it) | child (the work is done by a child
 process, and the parent waits) | polite (drain; on SIGTERM it ends after the item in flight) | enqueue N | drain | forever | oneshot (one item per life, exit 75 while some are left) | daemon (drain,
-double-forked) | crash (exit 3 at once) | leave-child (drain, but a child stays behind).
+double-forked) | crash (exit 3 at once) | prompt (one item without
+marks, on a connection that is open before) | leave-child (drain, but a child stays behind).
 """
+import http.client
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ import socket
 import sqlite3
 import sys
 import time
+import urllib.parse
 import urllib.request
 
 DB = os.path.join(os.environ["STATE_DIR"], "ledger.db")
@@ -55,6 +58,20 @@ def step(db):
     return True
 
 
+def prompt(db):
+    """One item without marks, sent as soon as its row is seen to be sending."""
+    (item,) = db.execute("select id from items where state != 'sent' order by id limit 1").fetchone()
+    connection = http.client.HTTPConnection(urllib.parse.urlparse(os.environ["PROVIDER_URL"]).netloc, timeout=20)
+    connection.connect()
+    body = json.dumps({"to": f"user{item}@example.com", "body": f"hello {item}"})
+    db.execute("begin immediate")
+    db.execute("update items set state = 'sending' where id = ?", (item,))
+    db.execute("commit")
+    connection.request("POST", "/v1/messages", body, {"Idempotency-Key": f"item-{item}"})
+    connection.getresponse().read()
+    db.execute("update items set state = 'sent' where id = ?", (item,))
+
+
 def main():
     mode = sys.argv[1]
     if mode == "crash":
@@ -89,6 +106,9 @@ def main():
         for _ in range(int(sys.argv[2])):
             db.execute("insert into items (state) values ('new')")
         print("ENQUEUED", flush=True)
+    elif mode == "prompt":
+        if db.execute("select count(*) from items where state != 'sent'").fetchone()[0]:
+            prompt(db)
     elif mode == "oneshot":
         step(db)
         left = db.execute("select count(*) from items where state != 'sent'").fetchone()[0]

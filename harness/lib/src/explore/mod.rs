@@ -289,7 +289,23 @@ fn first_difference(pair: &[History]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use killpoint_engine::faults::Parameters;
+    use killpoint_model::Fault;
     use killpoint_model::exploration::KOfN;
+    use killpoint_scenarios::search::delays_acceptance;
+
+    #[test]
+    fn what_holds_a_request_for_long_is_never_drawn_before_its_acceptance() {
+        let at = "provider:received#1".parse().unwrap();
+        for fault in killpoint_engine::faults::FAULTS {
+            for with in [Parameters::new(), [("answer-after".to_owned(), "300ms".into())].into()] {
+                let drawn = Fault { name: fault.entry().name.to_owned(), with };
+                if fault.check(&drawn.with).is_ok() {
+                    assert_eq!(delays_acceptance(&at, &drawn), fault.holds_long(&drawn.with), "{drawn:?}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn a_certain_finding_ends_the_search_and_a_flaky_one_does_not() {
