@@ -3,7 +3,7 @@
 mod support;
 
 use killpoint_engine::TrialError;
-use killpoint_model::event::{EventKind, SettledBy};
+use killpoint_model::event::{CommandRole, EventKind, SettledBy};
 use killpoint_model::plan::FaultAt;
 use killpoint_model::settings::{Lifecycle, SettleBy};
 use killpoint_model::{Fault, History, HitName, Plan, RowState};
@@ -175,6 +175,23 @@ async fn a_second_worker_takes_no_living_ones_number() {
         _ => None,
     });
     assert_eq!(spawned.collect::<Vec<_>>(), [1, 2, 3], "{}", history.to_text());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_at_a_mark_of_a_command_kills_the_worker_and_not_the_command() {
+    let mut settings = settings("drain", "1");
+    settings.cleanup = Some(command(&["drain"]));
+    let at = |at: &str, fault: &str| FaultAt { at: at.parse().unwrap(), fault: Fault::named(fault) };
+    let plan = Plan {
+        faults: vec![at("mark:claimed#1", "cleanup"), at("mark:claimed#2", "kill")],
+        ..Plan::default()
+    };
+    let history = history_of(settings, plan).await;
+    position(&history, |event| matches!(event, EventKind::Killed { worker: 1, .. }));
+    position(&history, |event| {
+        matches!(event, EventKind::CommandRan { role: CommandRole::Cleanup, code: Some(0), .. })
+    });
+    assert_eq!(settled_by(&history), Some(SettledBy::Exit), "{}", history.to_text());
 }
 
 /// A trial in which the ledger shows the hit at an exchange: where it was sampled before, it is done again.

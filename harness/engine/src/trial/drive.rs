@@ -241,7 +241,8 @@ impl Trial {
                 }
                 let onward =
                     self.reach(Reached { name, operation: None, subject: None, worker, exact: true }).await?;
-                if onward == Onward::Go {
+                // A fault at a mark of a command concerns the workers; the command goes on.
+                if onward == Onward::Go || worker == COMMANDS {
                     // The worker may have been ended meanwhile by something else than us.
                     let _ = answer.send(());
                 }

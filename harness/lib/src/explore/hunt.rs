@@ -17,7 +17,7 @@ const CONFIRMATIONS: u32 = 3;
 /// The same where nothing in the plan but luck makes workers meet.
 const RACE_CONFIRMATIONS: u32 = 10;
 /// A trial that takes so long is waited for: mostly for a worker that never comes to its end.
-const SLOW_MS: u64 = 5_000;
+const SLOW_MS: u64 = 3_000;
 /// Trials that shrinking may take. What is left by then is red all the same, only not the smallest.
 const SHRINK_TRIALS_MAX: u32 = 60;
 
