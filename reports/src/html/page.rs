@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::data::{Data, LeftOut};
 use super::escape::json_in_script;
+use crate::outcome::is_known;
 use crate::terminal::{counted, duration, events_text, quoted_gate};
 use crate::{Boundary, Detail, NotShown, Options, Precision, Row, View};
 
@@ -114,11 +115,19 @@ impl<'a> Page<'a> {
         }
     }
 
-    /// The first trial that is violated, with its first finding.
-    fn first_violation(&self) -> Option<(&Detail, &str, &str)> {
-        let detail = self.view.details.first().filter(|detail| detail.verdict == Some(Verdict::Violated))?;
+    /// The first trial that is violated and that no file of known failures lists, else the first that is violated; with
+    /// what to call it, and its first finding.
+    fn first_violation(&self) -> Option<(&'static str, &Detail, &str, &str)> {
+        let violated = || self.view.details.iter().filter(|one| one.verdict == Some(Verdict::Violated));
+        let new = violated().find(|detail| !is_known(self.view, detail));
+        let detail = new.or_else(|| violated().next())?;
+        let which = match (&self.view.baseline, new) {
+            (None, _) => "first violation",
+            (Some(_), Some(_)) => "first new violation",
+            (Some(_), None) => "first known violation",
+        };
         let judged = detail.judged.iter().find(|judged| !judged.findings.is_empty())?;
-        Some((detail, &judged.invariant, &judged.findings.first()?.message))
+        Some((which, detail, &judged.invariant, &judged.findings.first()?.message))
     }
 
     /// Boundaries by where they were reached and how sharply they are known, hits of one series as one name.

@@ -61,10 +61,15 @@ function apply() {
   byId('list-printed').textContent = shown.length > WHOLE_MAX ? `… ${shown.length - WHOLE_MAX} more in the file` : '';
 }
 
-// The first trial of the worst verdict.
+// The trial that the verdict names, else the first one of the worst verdict.
 function worst(rows) {
+  const named = byId('jump')?.dataset.trial;
   let found = null;
-  for (const row of rows) if (!found || row.verdict < found.verdict) found = row;
+  for (const row of rows) {
+    const trial = named && row.trials.find((one) => one.folder === named);
+    if (trial) return trial;
+    if (!found || row.verdict < found.verdict) found = row;
+  }
   return found && found.first;
 }
 

@@ -8,6 +8,7 @@ use killpoint_reports::{Options, View};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 
+use crate::every::known;
 use crate::flood::flood;
 use crate::golden::{Golden, HOSTILE, golden};
 use crate::report;
@@ -71,13 +72,29 @@ fn between<'t>(page: &'t str, before: &str, after: &str) -> &'t str {
 }
 
 #[test]
+fn the_first_violation_is_one_that_is_not_known_yet() {
+    let mut golden = known();
+    let told = |golden: &Golden| {
+        let page = page(&View::new(&golden.record, &golden.histories));
+        let button = between(&page, "id=\"jump\"", "</button>").to_owned();
+        (between(&button, "data-trial=\"", "\"").to_owned(), button.split_once('>').unwrap().1.to_owned())
+    };
+    let (listed, words) = told(&golden);
+    assert_eq!(words, "Jump to first known violation");
+    let other = golden.record.trials.iter_mut().find(|trial| trial.folder == "006-late-accept").unwrap();
+    other.plan.faults[0].at.ordinal += 1;
+    assert_ne!(listed, other.folder);
+    assert_eq!(told(&golden), ("006-late-accept".to_owned(), "Jump to first new violation".to_owned()));
+}
+
+#[test]
 fn it_says_everything_that_the_view_says() {
     let golden = golden();
     let view = View::new(&golden.record, &golden.histories);
     let page = page(&view);
     for said in [
         "1 violated, 1 vacuous, 2 holds of 4 trials.",
-        "First violation",
+        "Jump to first violation",
         "exactly-once",
         "at least one violation, with evidence",
         "2023-11-14 22:13 UTC",
