@@ -60,20 +60,6 @@ impl Shrink {
         search.run(self.start.clone()).err().map(|untried| *untried)
     }
 
-    /// The plan to try next, and those that would come after it if each of them passed: for trials that are so slow that
-    /// some are better tried for nothing.
-    pub fn ahead(&self, count: usize) -> Vec<Plan> {
-        let mut ahead = self.clone();
-        let mut plans = Vec::new();
-        while plans.len() < count
-            && let Some(plan) = ahead.next()
-        {
-            ahead.tell(&plan, false);
-            plans.push(plan);
-        }
-        plans
-    }
-
     /// Takes note of a trial's outcome. The last word on a plan counts.
     pub fn tell(&mut self, plan: &Plan, fails: bool) {
         let id = plan.content_id();
@@ -461,29 +447,6 @@ mod tests {
             assert!(asked.len() < 200, "no end");
         }
         (shrink.smallest().clone(), shrink.trials())
-    }
-
-    #[test]
-    fn several_at_once_come_to_the_same_with_some_tried_for_nothing() {
-        let fails =
-            |plan: &Plan| struck(plan, "kill", "provider:received#1") && ruled(plan, "drop-before-accept");
-        let (smallest, one_by_one) = shrink(&large(), fails);
-        let mut ahead = Shrink::new(large(), &fixture::space());
-        let mut rounds = 0;
-        loop {
-            let plans = ahead.ahead(4);
-            if plans.is_empty() {
-                break;
-            }
-            rounds += 1;
-            assert_eq!(plans.iter().map(Plan::content_id).collect::<BTreeSet<_>>().len(), plans.len());
-            for plan in &plans {
-                ahead.tell(plan, fails(plan));
-            }
-        }
-        assert_eq!(ahead.smallest(), &smallest);
-        assert!(ahead.trials() >= one_by_one && rounds < one_by_one, "{rounds} rounds of {one_by_one}");
-        assert!(ahead.ahead(0).is_empty());
     }
 
     fn rule(name: &str, nth: u32) -> Rule {

@@ -16,8 +16,6 @@ use crate::run::Runner;
 const CONFIRMATIONS: u32 = 3;
 /// The same where nothing in the plan but luck makes workers meet.
 const RACE_CONFIRMATIONS: u32 = 10;
-/// A trial that takes so long is waited for: mostly for a worker that never comes to its end.
-const SLOW_MS: u64 = 3_000;
 /// Trials that shrinking may take. What is left by then is red all the same, only not the smallest.
 const SHRINK_TRIALS_MAX: u32 = 60;
 
@@ -36,12 +34,11 @@ impl<P: Progress> Runner<'_, P> {
         let (mut smallest, mut after, mut trials, mut shrink_ms) = (found.plan.clone(), before.0, 0, 0);
         // A flaky failure would be shrunk to what luck says; it is told as it is.
         if before.0.is_all() && !self.record.interrupted {
-            let begun = Instant::now();
-            // Of slow trials some are tried for nothing rather than one after the other.
-            let at_once = if found.duration_ms < SLOW_MS { 1 } else { self.request.jobs.max(1) };
             let mut shrink = Shrink::new(found.plan.clone(), &search.space);
             let confirmed = loop {
-                self.shrink(&mut shrink, &invariant, at_once).await?;
+                let begun = Instant::now();
+                self.shrink(&mut shrink, &invariant).await?;
+                shrink_ms += begun.elapsed().as_millis() as u64;
                 let confirmed = self.confirm(shrink.smallest()).await?;
                 let at_its_end = shrink.smallest().content_id() == found.plan.content_id()
                     || shrink.trials() >= SHRINK_TRIALS_MAX;
@@ -53,7 +50,6 @@ impl<P: Progress> Runner<'_, P> {
                 shrink.tell(&lucky, false);
             };
             trials = shrink.trials();
-            shrink_ms = begun.elapsed().as_millis() as u64;
             smallest = shrink.smallest().clone();
             after = confirmed.0;
             last = confirmed.1.unwrap_or(last);
@@ -83,21 +79,14 @@ impl<P: Progress> Runner<'_, P> {
         Ok(())
     }
 
-    /// Tries smaller plans until there is none, or too many were tried: so many at once.
-    async fn shrink(&mut self, shrink: &mut Shrink, invariant: &str, at_once: usize) -> Result<(), RunError> {
-        while shrink.trials() < SHRINK_TRIALS_MAX {
-            let plans = shrink.ahead(at_once);
-            let begun = self.record.trials.len();
-            self.try_drawn(&plans, 1).await?;
-            if self.record.interrupted || plans.is_empty() {
-                break;
-            }
-            for plan in &plans {
-                let same = |trial: &&TrialRecord| trial.drawn && trial.plan.content_id() == plan.content_id();
-                let Some(trial) = self.record.trials[begun..].iter().find(same) else { return Ok(()) };
-                // Shrinking must not slip from one bug to another.
-                shrink.tell(plan, violates(trial, invariant));
-            }
+    /// Tries smaller plans until there is none, or too many were tried.
+    async fn shrink(&mut self, shrink: &mut Shrink, invariant: &str) -> Result<(), RunError> {
+        while shrink.trials() < SHRINK_TRIALS_MAX
+            && let Some(plan) = shrink.next()
+        {
+            let Some(trial) = self.try_one(&plan).await? else { break };
+            // Shrinking must not slip from one bug to another.
+            shrink.tell(&plan, violates(&trial, invariant));
         }
         Ok(())
     }
@@ -120,6 +109,16 @@ impl<P: Progress> Runner<'_, P> {
             ended.iter().copied().filter(|trial| first_violated(trial).is_some()).collect();
         let count = KOfN { red: red.len() as u32, of: ended.len() as u32 };
         Ok((count, red.last().map(|trial| (*trial).clone())))
+    }
+
+    /// One trial of a plan; `None` where the run was interrupted.
+    async fn try_one(&mut self, plan: &Plan) -> Result<Option<TrialRecord>, RunError> {
+        let begun = self.record.trials.len();
+        self.try_drawn(std::slice::from_ref(plan), 1).await?;
+        if self.record.interrupted {
+            return Ok(None);
+        }
+        Ok(self.record.trials[begun..].iter().find(|trial| trial.drawn).cloned())
     }
 }
 
