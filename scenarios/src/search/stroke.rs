@@ -49,7 +49,7 @@ impl Stroke {
 /// under that. Late acceptance is staged by provider plans, whose times a worker can be told.
 pub fn delays_acceptance(at: &HitName, fault: &Fault) -> bool {
     let waits = at.source == Some(Source::Provider) && ["connected", "received"].contains(&at.point.as_str());
-    let lasts = ["second-worker", "store-second", "stop"].contains(&fault.name.as_str());
+    let lasts = ["cleanup", "second-worker", "store-second", "stop"].contains(&fault.name.as_str());
     waits && (lasts || fault.with.contains_key("answer-after"))
 }
 

@@ -27,6 +27,11 @@ impl Fault for Cleanup {
         known_only(with, &[])
     }
 
+    /// The command takes its own time.
+    fn holds_long(&self, _: &Parameters) -> bool {
+        true
+    }
+
     fn apply<'t>(&'t self, trial: &'t mut Trial, _: u32, _: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             if trial.clean_up().await? {
