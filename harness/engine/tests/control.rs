@@ -7,7 +7,7 @@ use killpoint_model::event::EventKind;
 use killpoint_model::plan::FaultAt;
 use killpoint_model::provider::ProviderEvent;
 use killpoint_model::{Fault, Plan, RowState};
-use support::{command, final_states, history_of, position, settings};
+use support::{command, final_states, history_of, position, settings, spawned};
 
 /// Hit, fault, and its parameters.
 type Planned<'p> = (&'p str, &'p str, &'p [(&'p str, serde_json::Value)]);
@@ -29,6 +29,15 @@ fn landed(history: &killpoint_model::History) -> Vec<bool> {
         _ => None,
     };
     history.events.iter().filter_map(|event| done(&event.event)).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_under_which_a_worker_had_anothers_name_is_not_used_again() {
+    let same = [("same-identity", true.into())];
+    let plan = plan(&[("mark:claimed#1", "second-worker", &same), ("mark:claimed#1", "second-worker", &[])]);
+    let history = history_of(settings("drain", "1"), plan).await;
+    assert_eq!(spawned(&history), [1, 2, 3], "{}", history.to_text());
+    assert_eq!(landed(&history), [true, true]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use killpoint_model::event::{CommandRole, EventKind, SettledBy};
 use killpoint_model::plan::FaultAt;
 use killpoint_model::settings::{Lifecycle, SettleBy};
 use killpoint_model::{Fault, History, HitName, Plan, RowState};
-use support::{command, final_states, history_of, position, run, settings, settled_by};
+use support::{command, final_states, history_of, position, run, settings, settled_by, spawned};
 
 fn kill_at(at: &str) -> Plan {
     let at = at.parse().unwrap();
@@ -170,11 +170,7 @@ async fn a_second_worker_takes_no_living_ones_number() {
         ..Plan::default()
     };
     let history = history_of(settings("drain", "1"), plan).await;
-    let spawned = history.events.iter().filter_map(|event| match &event.event {
-        EventKind::Spawned { worker, .. } => Some(*worker),
-        _ => None,
-    });
-    assert_eq!(spawned.collect::<Vec<_>>(), [1, 2, 3], "{}", history.to_text());
+    assert_eq!(spawned(&history), [1, 2, 3], "{}", history.to_text());
 }
 
 #[tokio::test(flavor = "multi_thread")]

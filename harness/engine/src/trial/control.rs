@@ -361,10 +361,14 @@ impl Trial {
             .unwrap_or(1)
     }
 
-    /// So many numbers after `first` that no worker has which lives or is to be started again.
+    /// So many numbers after `first` that no worker has which lives or is to be started again, nor one that had another's
+    /// name or a state of its own.
     pub(crate) fn free_numbers(&self, first: u32, count: u32) -> Vec<u32> {
         let is_free = |number: &u32| {
-            self.workers.get(number).is_none_or(|worker| matches!(worker.life, Life::New | Life::Done))
+            let worker = self.workers.get(number);
+            worker.is_none_or(|worker| matches!(worker.life, Life::New | Life::Done))
+                && !self.next_life.identities.contains_key(number)
+                && !self.next_life.states.contains_key(number)
         };
         (first + 1..PRODUCER).filter(is_free).take(count as usize).collect()
     }

@@ -78,3 +78,12 @@ pub(crate) fn settled_by(history: &History) -> Option<SettledBy> {
 pub(crate) fn final_states(history: &History) -> Vec<RowState> {
     history.final_rows().map(|(_, rows)| rows.iter().map(|row| row.state).collect()).unwrap_or_default()
 }
+
+/// The workers that were started, by number, in order.
+pub(crate) fn spawned(history: &History) -> Vec<u32> {
+    let spawned = history.events.iter().filter_map(|event| match &event.event {
+        EventKind::Spawned { worker, .. } => Some(*worker),
+        _ => None,
+    });
+    spawned.collect()
+}
