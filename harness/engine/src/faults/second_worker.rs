@@ -23,7 +23,8 @@ static ENTRY: Entry = Entry {
     summary: "starts another worker on the same ledger while the first is held at the hit",
     explanation: "The first worker waits at the boundary (its other threads go on; with stop = true its whole tree is stopped, \
         heartbeats included: a zombie, when it goes on). Others are started with the same command and the next numbers for \
-        {worker} that no living one has, or with same-identity = true under the first one's, and run until they end by themselves or nothing happens for `quiet`. \
+        {worker} that no living one has, or with same-identity = true under the first one's, and run until they end by \
+        themselves or nothing happens for `quiet`. \
         Then the first goes on, or, with then = \"kill\", is killed and restarted. No two may do the same action: a claim needs \
         a lease or a compare-and-swap, and a fence where the lease can run out.",
     example: "[[fault]]\nat = \"mark:before-claim#1\"\ndo = \"second-worker\"\nwith = { quiet = \"1s\" }",

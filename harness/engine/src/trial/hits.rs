@@ -206,6 +206,8 @@ impl Trial {
         if !self.has_live_worker() {
             self.frozen_since = None;
             self.finishing.clear();
+            // What the next life sees first is not the moment that was asked for.
+            self.postponed.clear();
         }
         Ok(landed && !numbers.is_empty())
     }
