@@ -108,15 +108,16 @@ impl Bench {
         Ok(Explored { folder, record })
     }
 
-    /// How many trials of a token's replay are red.
+    /// How many trials of a token's replay are red. A worker that is red without any fault is not tried with one.
     pub(super) fn replayed(&self, token: &str) -> Result<KOfN> {
         let place = tempfile::tempdir_in(&self.folder)?;
         let run = place.path().join("run");
         let mut command = self.quiet(&["replay", token, "--repeat", REPLAYS]);
         command.arg("--run-dir").arg(&run).status().context("starting killpoint")?;
         let (_, record) = RunFolder::open(&run).with_context(|| format!("reading {}", run.display()))?;
-        let faulted = record.trials.iter().filter(|trial| trial.role == TrialRole::Faulted);
-        let verdicts: Vec<_> = faulted.map(|trial| trial.verdict.as_ref().map(|it| it.verdict)).collect();
+        let faulted = record.trials.iter().any(|trial| trial.role == TrialRole::Faulted);
+        let trials = record.trials.iter().filter(|trial| !faulted || trial.role == TrialRole::Faulted);
+        let verdicts: Vec<_> = trials.map(|trial| trial.verdict.as_ref().map(|it| it.verdict)).collect();
         let red = verdicts.iter().filter(|verdict| **verdict == Some(Verdict::Violated)).count() as u32;
         Ok(KOfN { red, of: verdicts.len() as u32 })
     }
