@@ -191,10 +191,10 @@ async fn a_kill_at_a_mark_of_a_command_kills_the_worker_and_not_the_command() {
 }
 
 /// A trial in which the ledger shows the hit at an exchange: where it was sampled before, it is done again.
-async fn seen_at_an_exchange(at: &HitName, fault: &str) -> History {
+async fn seen_at_an_exchange(at: &HitName, faults: &[(&str, &str)]) -> History {
+    let fault = |(at, name): &(&str, &str)| FaultAt { at: at.parse().unwrap(), fault: Fault::named(name) };
     for _ in 0..10 {
-        let fault = FaultAt { at: at.clone(), fault: Fault::named(fault) };
-        let plan = Plan { faults: vec![fault], ..Plan::default() };
+        let plan = Plan { faults: faults.iter().map(fault).collect(), ..Plan::default() };
         let history = history_of(settings("prompt", "1"), plan).await;
         let exact = |event: &EventKind| matches!(event, EventKind::Hit { hit, exact: true, .. } if hit == at);
         if history.events.iter().any(|event| exact(&event.event)) {
@@ -208,7 +208,7 @@ async fn seen_at_an_exchange(at: &HitName, fault: &str) -> History {
 async fn what_the_ledger_shows_holds_no_request_up_before_it_is_accepted() {
     let at: HitName = "ledger:dispatching#1".parse().unwrap();
     for (fault, at_once) in [("second-worker", false), ("stop", false), ("kill", true)] {
-        let history = seen_at_an_exchange(&at, fault).await;
+        let history = seen_at_an_exchange(&at, &[("ledger:dispatching#1", fault)]).await;
         let hit = position(&history, |event| matches!(event, EventKind::Hit { hit, .. } if *hit == at));
         let announced = position(&history, |event| matches!(event, EventKind::FaultAnnounced { .. }));
         let accepted = position(&history, |event| {
@@ -218,6 +218,20 @@ async fn what_the_ledger_shows_holds_no_request_up_before_it_is_accepted() {
         assert_eq!(announced < accepted, at_once, "{fault}: {}", history.to_text());
         position(&history, |event| matches!(event, EventKind::FaultDone { landed: true, .. }));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_an_acceptance_is_not_done_in_the_next_life() {
+    let at: HitName = "ledger:dispatching#1".parse().unwrap();
+    let faults = [("ledger:dispatching#1", "second-worker"), ("provider:received#1", "kill")];
+    let history = seen_at_an_exchange(&at, &faults).await;
+    position(&history, |event| matches!(event, EventKind::Killed { worker: 1, .. }));
+    let announced = history.events.iter().filter_map(|event| match &event.event {
+        EventKind::FaultAnnounced { fault, .. } => Some(fault.name.as_str()),
+        _ => None,
+    });
+    assert_eq!(announced.collect::<Vec<_>>(), ["kill"], "{}", history.to_text());
+    assert_eq!(spawned(&history), [1, 1]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

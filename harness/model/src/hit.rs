@@ -86,6 +86,13 @@ impl HitName {
     }
 }
 
+impl HitName {
+    /// Whether a request waits there to be accepted: it was begun or read, and the provider has not decided yet.
+    pub fn awaits_acceptance(&self) -> bool {
+        self.source == Some(Source::Provider) && ["connected", "received"].contains(&self.point.as_str())
+    }
+}
+
 impl fmt::Display for HitName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("{}#{}", self.series(), self.ordinal))
@@ -167,6 +174,13 @@ impl JsonSchema for HitName {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_waits_at_the_provider_until_it_decides() {
+        let waits = |name: &str| name.parse::<HitName>().unwrap().awaits_acceptance();
+        assert!(waits("provider:connected#1") && waits("provider:received[create]#2"));
+        assert!(!waits("provider:committed#1") && !waits("provider:lookup#1") && !waits("mark:received#1"));
+    }
 
     #[test]
     fn names_round_trip() {

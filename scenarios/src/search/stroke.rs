@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use killpoint_model::{Fault, HitName, Source};
+use killpoint_model::{Fault, HitName};
 use serde_json::Value;
 
 use super::family::Family;
@@ -48,9 +48,8 @@ impl Stroke {
 /// any worker waits for an answer, and a lookup meanwhile denies it: without a provider that dedupes no worker is right
 /// under that. Late acceptance is staged by provider plans, whose times a worker can be told.
 pub fn delays_acceptance(at: &HitName, fault: &Fault) -> bool {
-    let waits = at.source == Some(Source::Provider) && ["connected", "received"].contains(&at.point.as_str());
     let lasts = ["cleanup", "second-worker", "store-second", "stop"].contains(&fault.name.as_str());
-    waits && (lasts || fault.with.contains_key("answer-after"))
+    at.awaits_acceptance() && (lasts || fault.with.contains_key("answer-after"))
 }
 
 fn fault<const N: usize>(name: &str, with: [(&str, Value); N]) -> Fault {

@@ -66,11 +66,10 @@ impl Trial {
         if self.ledger.is_some() {
             let at = names.first().cloned();
             let seen = self.observe_ledger(at, true, live).await?;
-            let awaits_acceptance = reached.name.source == Some(Source::Provider)
-                && ["connected", "received"].contains(&reached.name.point.as_str());
-            let seen = if awaits_acceptance { self.postpone(seen) } else { seen };
-            names.extend(seen);
-            if !awaits_acceptance {
+            if reached.name.awaits_acceptance() {
+                names.extend(self.postpone(seen));
+            } else {
+                names.extend(seen);
                 names.append(&mut self.postponed);
             }
         }
