@@ -39,13 +39,12 @@ impl Fault for Kill {
     fn apply<'t>(&'t self, trial: &'t mut Trial, worker: u32, with: &'t Parameters) -> Applying<'t> {
         Box::pin(async move {
             let named = number(with, "worker", WORKERS_MAX).unwrap_or_default();
+            let target = trial.target(named, worker);
             if flag(with, "new-identity").unwrap_or_default() {
-                let target = trial.target(named, worker);
                 trial.new_identity(target);
             }
             let part = word(with, "part", &["tree", "root", "children"]).unwrap_or("tree");
             if part != "tree" {
-                let target = trial.target(named, worker);
                 let killed = trial.kill_part(target, part == "root").await?;
                 return Ok(Landing { landed: killed > 0, note: format!("{killed} processes got signal 9") });
             }

@@ -63,6 +63,11 @@ pub struct Landing {
     pub note: String,
 }
 
+/// What comes of a fault that starts workers where each number has been used up.
+fn no_number() -> Landing {
+    Landing { landed: false, note: "no number was left for another worker".into() }
+}
+
 /// A fault under way.
 pub type Applying<'t> = Pin<Box<dyn Future<Output = Result<Landing, TrialError>> + Send + 't>>;
 

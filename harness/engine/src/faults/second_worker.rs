@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::{Applying, Fault, Landing, Parameters};
+use super::{Applying, Fault, Landing, Parameters, no_number};
 use crate::error::TrialError;
 use crate::parameters::{duration, flag, known_only, number, word};
 use crate::trial::{Goal, Trial};
@@ -24,9 +24,8 @@ static ENTRY: Entry = Entry {
     explanation: "The first worker waits at the boundary (its other threads go on; with stop = true its whole tree is stopped, \
         heartbeats included: a zombie, when it goes on). Others are started with the same command and the next numbers for \
         {worker} that no living one has, or with same-identity = true under the first one's, and run until they end by \
-        themselves or nothing happens for `quiet`. \
-        Then the first goes on, or, with then = \"kill\", is killed and restarted. No two may do the same action: a claim needs \
-        a lease or a compare-and-swap, and a fence where the lease can run out.",
+        themselves or nothing happens for `quiet`. Then the first goes on, or, with then = \"kill\", is killed and restarted. \
+        No two may do the same action: a claim needs a lease or a compare-and-swap, and a fence where the lease can run out.",
     example: "[[fault]]\nat = \"mark:before-claim#1\"\ndo = \"second-worker\"\nwith = { quiet = \"1s\" }",
 };
 
@@ -56,13 +55,16 @@ impl Fault for SecondWorker {
 async fn run(trial: &mut Trial, worker: u32, with: &Parameters) -> Result<Landing, TrialError> {
     let quiet = duration(with, "quiet").ok().flatten().unwrap_or(QUIET_DEFAULT);
     let first = trial.target(None, worker);
+    let count = number(with, "count", COUNT_MAX).ok().flatten().unwrap_or(1);
+    let others = trial.free_numbers(first, count);
+    if others.len() < count as usize {
+        return Ok(no_number());
+    }
     let stop = flag(with, "stop").unwrap_or_default();
     if stop && !trial.stop_worker(first).await? {
         return Ok(Landing { landed: false, note: "no live worker was left to stop".into() });
     }
     trial.let_go_on().await?;
-    let count = number(with, "count", COUNT_MAX).ok().flatten().unwrap_or(1);
-    let others = trial.free_numbers(first, count);
     for &other in &others {
         if flag(with, "same-identity").unwrap_or_default() {
             trial.same_identity(other, first);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use killpoint_model::Entry;
 
-use super::{Applying, Fault, Parameters};
+use super::{Applying, Fault, Parameters, no_number};
 use crate::parameters::{duration, known_only};
 use crate::store::target::{begins, landed, refusal};
 use crate::store::{copy, on_files};
@@ -52,12 +52,11 @@ impl Fault for StoreSecond {
             let of = if remembered { "of the remembered state" } else { "of the state as it is" };
             begins(trial, ENTRY.name, &second, &format!("a copy {of} for a second instance"));
             let first = trial.target(None, worker);
+            let Some(number) = trial.free_numbers(first, 1).pop() else { return Ok(no_number()) };
+            trial.move_state(number, second);
             trial.let_go_on().await?;
-            for number in trial.free_numbers(first, 1) {
-                trial.move_state(number, second.clone());
-                trial.start_worker(number).await?;
-                trial.drive(Goal::WorkerRests { worker: number, quiet }).await?;
-            }
+            trial.start_worker(number).await?;
+            trial.drive(Goal::WorkerRests { worker: number, quiet }).await?;
             Ok(landed(format!("the first worker goes on after a second one rested on a copy {of}")))
         })
     }
