@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use killpoint_model::checklist::AnswerWord;
 use killpoint_model::exploration::RegressionOutcome;
-use killpoint_model::run::TrialRole;
 use killpoint_model::{ExitCode, InvariantStatus, SourceLine, Verdict};
 
 use crate::{Detail, Row, View};
@@ -41,11 +40,10 @@ impl<'v> Told<'v> {
             Some(Verdict::Violated) if details.iter().all(|detail| is_known(view, detail)) => Outcome::Known,
             Some(Verdict::Violated) => Outcome::Failed,
             Some(Verdict::Holds) if row.tally.not_judged == 0 => Outcome::Passed,
-            // All but the fault-free trials of an exploration are drawn.
             Some(Verdict::Inconclusive | Verdict::Vacuous)
-                if view.exploration.is_some()
-                    && row.role == TrialRole::Faulted
-                    && row.tally.not_judged == 0 =>
+                if row.tally.not_judged == 0
+                    && !details.is_empty()
+                    && details.iter().all(|detail| !detail.counts) =>
             {
                 Outcome::Aside
             }

@@ -58,6 +58,9 @@ pub struct Detail {
     pub provider_plan: String,
     /// The verdict; absent where it was not judged.
     pub verdict: Option<Verdict>,
+    /// Whether its verdict counts for the run ([`TrialRecord::counts`]).
+    #[serde(skip)]
+    pub counts: bool,
     /// The invariants that do not hold.
     pub judged: Vec<Judged>,
     /// Things that are reported but are no violation under the promise.
@@ -95,6 +98,7 @@ impl Detail {
             boundary: boundary_text(trial),
             provider_plan: provider_plan_text(&trial.plan),
             verdict: judgement.map(|judgement| judgement.verdict),
+            counts: trial.counts(),
             judged: wrong(trial).map(judged).collect(),
             notes: outcomes(trial).iter().flat_map(|outcome| outcome.notes.clone()).collect(),
             evidence: evidence.unwrap_or_default(),
