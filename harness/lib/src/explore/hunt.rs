@@ -99,10 +99,7 @@ impl<P: Progress> Runner<'_, P> {
     /// Repeats a plan. Gives how often it was red, and the last red trial.
     pub(super) async fn confirm(&mut self, plan: &Plan) -> Result<(KOfN, Option<TrialRecord>), RunError> {
         let begun = self.record.trials.len();
-        // Workers that run beside each other from the beginning meet by luck, unless a barrier sees to it.
-        let races = plan.workers > 1 && plan.faults.is_empty();
-        let times = if races { RACE_CONFIRMATIONS } else { CONFIRMATIONS };
-        self.try_drawn(std::slice::from_ref(plan), times).await?;
+        self.try_drawn(std::slice::from_ref(plan), confirmations(plan)).await?;
         let ended = &self.record.trials[begun..];
         let ended: Vec<&TrialRecord> = ended.iter().filter(|trial| trial.drawn).collect();
         let red: Vec<&TrialRecord> =
@@ -122,6 +119,13 @@ impl<P: Progress> Runner<'_, P> {
     }
 }
 
+/// How often a plan is repeated. Workers that run beside each other from the beginning meet by luck, where no fault sees
+/// to it.
+fn confirmations(plan: &Plan) -> u32 {
+    let races = plan.workers > 1 && plan.faults.is_empty();
+    if races { RACE_CONFIRMATIONS } else { CONFIRMATIONS }
+}
+
 /// Whether a trial violates this invariant, be it first or not.
 fn violates(trial: &TrialRecord, invariant: &str) -> bool {
     let Some(judged) = &trial.verdict else { return false };
@@ -138,4 +142,21 @@ fn message(trial: &TrialRecord, invariant: &str) -> String {
         .map(|finding| finding.message.clone())
         .next()
         .unwrap_or_else(|| format!("`{invariant}` is violated"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use killpoint_model::plan::FaultAt;
+    use killpoint_model::{Fault, HitName};
+
+    #[test]
+    fn a_race_is_repeated_more_often_than_what_a_fault_makes_certain() {
+        let at: HitName = "mark:before-claim#1".parse().unwrap();
+        let barrier = FaultAt { at, fault: Fault::named("barrier") };
+        let race = Plan { workers: 2, ..Plan::default() };
+        assert_eq!(confirmations(&race), RACE_CONFIRMATIONS);
+        assert_eq!(confirmations(&Plan { faults: vec![barrier], ..race }), CONFIRMATIONS);
+        assert_eq!(confirmations(&Plan::default()), CONFIRMATIONS);
+    }
 }
